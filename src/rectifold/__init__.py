@@ -1,0 +1,10 @@
+"""Clean imbalanced training data by its geometry."""
+
+from importlib.metadata import version as _version
+
+from rectifold.rectification import Rectification
+from rectifold.sampler import GMR
+from rectifold.tables import TableSpace
+
+__version__ = _version("rectifold")
+__all__ = ["GMR", "Rectification", "TableSpace", "__version__"]

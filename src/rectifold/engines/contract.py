@@ -1,0 +1,71 @@
+"""What an engine gives, and what becomes of it: proposals, certificates, neighbourhoods."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Protocol
+
+from rectifold._typing import Bools, Floats, Ints
+from rectifold.space import Points
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """Candidates for some rows, which provably contain what the canonical order keeps.
+
+    For every row the candidates hold its k nearest rows in the order (distance, row
+    index). They may hold more, and the row itself: `settle` computes the distances,
+    excludes the row by its index and settles the order.
+    """
+
+    rows: Ints
+    #: Where each row's candidates begin: those of ``rows[i]`` are
+    #: ``candidates[offsets[i]:offsets[i + 1]]``.
+    offsets: Ints
+    candidates: Ints
+    #: Only where the metric is the caller's own, so that `settle` can't compute it.
+    distances: Floats | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Certified:
+    """Rows of which it is proved that their k nearest rows all carry their own label."""
+
+    rows: Ints
+
+
+class Engine(Protocol):
+    """A neighbour search. It proposes; it never decides order or weight."""
+
+    def __call__(
+        self, points: Points, labels: Ints, k: int, *, n_jobs: int | None
+    ) -> Iterator[Proposal | Certified]:
+        """Yield, in any order, something for every row exactly once."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbourhoods:
+    """The k nearest rows of every row that was searched for, in canonical order."""
+
+    #: Rows that hold no certificate, ascending; the arrays below are parallel to them.
+    rows: Ints
+    indices: Ints
+    distances: Floats
+    #: For all rows of the data: whether the row holds a certificate instead.
+    certified: Bools
+
+    @property
+    def k(self) -> int:
+        """How many neighbours each row has."""
+        return int(self.indices.shape[1])
+
+    def nearest(self, k: int) -> "Neighbourhoods":
+        """Cut to the first `k` neighbours: what a search for fewer would have found.
+
+        A certificate for more neighbours is one for fewer, so nothing is searched again.
+        """
+        if not 1 <= k <= self.k:
+            raise ValueError(f"k={k} neighbours asked for, where {self.k} were searched for.")
+        return Neighbourhoods(
+            self.rows, self.indices[:, :k], self.distances[:, :k], self.certified
+        )

@@ -1,0 +1,162 @@
+"""Neighbours by other means: the caller's search object, graph, or any scikit-learn metric."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.neighbors import NearestNeighbors
+
+from rectifold._typing import Ints, Matrix
+from rectifold.engines.contract import Proposal
+from rectifold.space import Points
+
+_ROWS = 4096
+#: A k-th distance may differ by rounding from one that ties with it in exact arithmetic.
+_ROUNDING = 1e-12
+
+
+@dataclass(frozen=True, slots=True)
+class FromMetric:
+    """An engine for every metric that scikit-learn's NearestNeighbors knows."""
+
+    def __call__(
+        self, points: Points, labels: Ints, k: int, *, n_jobs: int | None = None
+    ) -> Iterator[Proposal]:
+        """Propose the nearest rows, and as many more as tie with the last."""
+        index = NearestNeighbors(metric=points.metric, n_jobs=n_jobs).fit(points.values)
+        pending = [(rows, k + 9) for rows in _blocks(points.n)]
+        while pending:
+            rows, wanted = pending.pop()
+            wanted = min(wanted, points.n)
+            distances, found = index.kneighbors(points.values[rows], n_neighbors=wanted)
+            beyond = distances[:, -1] > distances[:, k] * (1 + _ROUNDING)
+            whole = beyond | (wanted == points.n)
+            yield Proposal(
+                rows[whole],
+                np.arange(whole.sum() + 1) * wanted,
+                found[whole].ravel(),
+                distances[whole].ravel(),
+            )
+            more = 4 * wanted
+            left = rows[~whole]
+            size = max(1, _ROWS * (k + 9) // more)
+            pending.extend((left[at : at + size], more) for at in range(0, len(left), size))
+
+
+@dataclass(frozen=True, slots=True)
+class FromObject:
+    """An engine around any object with `kneighbors`: scikit-learn's, cuML's, an index of one's own.
+
+    As with imbalanced-learn's samplers, the object searches for one neighbour more than
+    are to vote, because it finds the row itself as well.
+    """
+
+    estimator: Any
+
+    def __call__(
+        self, points: Points, labels: Ints, k: int, *, n_jobs: int | None = None
+    ) -> Iterator[Proposal]:
+        """Propose what the object finds."""
+        fitted = clone(self.estimator, safe=False)
+        if hasattr(fitted, "fit"):
+            fitted.fit(points.values)
+        # Where the distances can be computed here, they are: search objects give them
+        # from expanded products, often in float32, and 1 / (d + epsilon) magnifies that.
+        known = points.metric in ("euclidean", "cosine")
+        for rows in _blocks(points.n):
+            distances, found = fitted.kneighbors(points.values[rows])
+            found = np.asarray(found).astype(np.intp)
+            given = None if known else np.asarray(distances, dtype=np.float64)
+            # Where a row is not among those found for it, the farthest is one too many.
+            keep = np.ones(found.shape, dtype=bool)
+            keep[~(found == rows[:, None]).any(axis=1), -1] = False
+            yield Proposal(
+                rows,
+                np.concatenate(([0], np.cumsum(keep.sum(axis=1)))),
+                found[keep],
+                None if given is None else given[keep],
+            )
+
+    @property
+    def k(self) -> int:
+        """How many neighbours vote."""
+        return int(self.estimator.n_neighbors) - 1
+
+
+@dataclass(frozen=True, slots=True)
+class FromGraph:
+    """An engine that reads a precomputed graph of distances."""
+
+    def __call__(
+        self, points: Points, labels: Ints, k: int, *, n_jobs: int | None = None
+    ) -> Iterator[Proposal]:
+        """Propose every stored neighbour of every row."""
+        graph = points.values
+        for rows in _blocks(points.n):
+            first, last = graph.indptr[rows[0]], graph.indptr[rows[-1] + 1]
+            yield Proposal(
+                rows,
+                (graph.indptr[rows[0] : rows[-1] + 2] - first).astype(np.intp),
+                graph.indices[first:last].astype(np.intp),
+                graph.data[first:last],
+            )
+
+
+def as_graph(X: Any, k: int) -> Matrix:
+    """Check a precomputed graph of distances.
+
+    Parameters
+    ----------
+    X : {sparse matrix, ndarray} of shape (n_rows, n_rows)
+        Distances. Of a sparse graph only the stored entries are neighbours (explicit
+        zeros are distances of zero); the diagonal is not looked at.
+    k : int
+        How many neighbours every row must have.
+
+    Returns
+    -------
+    csr_array of shape (n_rows, n_rows)
+    """
+    if X.ndim != 2 or X.shape[0] != X.shape[1]:
+        raise ValueError(
+            f"with metric='precomputed' X must be a square graph of distances, "
+            f"not of shape {X.shape}."
+        )
+    n = X.shape[0]
+    if sparse.issparse(X):
+        graph = sparse.csr_array(X, dtype=np.float64, copy=True)
+        graph.sort_indices()
+    else:
+        columns = np.tile(np.arange(n), n)
+        values = np.array(X, dtype=np.float64).ravel()
+        graph = sparse.csr_array((values, columns, np.arange(n + 1) * n), shape=(n, n))
+    if not np.isfinite(graph.data).all() or (graph.data < 0).any():
+        raise ValueError(
+            "with metric='precomputed' X must hold distances: finite (no NaN or inf), "
+            "none negative."
+        )
+    counts = np.diff(graph.indptr)
+    owner = np.repeat(np.arange(n), counts)
+    counts = counts - np.bincount(owner[graph.indices == owner], minlength=n)
+    if counts.min() < k:
+        row = int(counts.argmin())
+        raise ValueError(
+            f"row {row} of the precomputed graph has {counts[row]} neighbours, and "
+            f"n_neighbors={k} needs {k} besides the row itself."
+        )
+    return graph
+
+
+def metric_of(estimator: Any) -> str:
+    """Name the metric of a search object, so far as it says."""
+    metric = getattr(estimator, "effective_metric_", None) or getattr(estimator, "metric", None)
+    if metric == "minkowski" and getattr(estimator, "p", 2) == 2:
+        return "euclidean"
+    return metric if isinstance(metric, str) else "given"
+
+
+def _blocks(n: int) -> list[Ints]:
+    return [np.arange(at, min(at + _ROWS, n)) for at in range(0, n, _ROWS)]

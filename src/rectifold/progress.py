@@ -1,0 +1,45 @@
+"""Progress of long work, reported to whoever asks through one callback."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+Listener = Callable[[int, int], None]
+
+_listener: ContextVar[Listener | None] = ContextVar("rectifold_progress", default=None)
+
+
+@contextmanager
+def listening(listener: Listener) -> Iterator[None]:
+    """Have `listener(done, total)` called as rows are decided inside the ``with`` block.
+
+    Parameters
+    ----------
+    listener : callable
+        Takes the number of rows decided so far and the number of all rows. It is
+        called from the thread that entered the block, a few times a second at most
+        on large data, and at the end with ``done == total``. An exception that it
+        raises ends the work: this is how a caller cancels.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_classification
+    >>> from rectifold import GMR
+    >>> from rectifold.progress import listening
+    >>> X, y = make_classification(n_samples=500, weights=[0.9], random_state=0)
+    >>> with listening(lambda done, total: print(f"{done} of {total}")):
+    ...     X_clean, y_clean = GMR().fit_resample(X, y)
+    500 of 500
+    """
+    token = _listener.set(listener)
+    try:
+        yield
+    finally:
+        _listener.reset(token)
+
+
+def report(done: int, total: int) -> None:
+    """Tell the listener, if there is one, that `done` of `total` rows are decided."""
+    listener = _listener.get()
+    if listener is not None:
+        listener(done, total)

@@ -1,0 +1,374 @@
+"""Rectification: the record of one run, what happened to every row and why."""
+
+import json
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from rectifold._typing import Bools, Floats, Ints
+from rectifold.rules import (
+    AMBIGUITY,
+    DECISIONS,
+    DEEP_NOISE,
+    INTRUSION,
+    REASONS,
+    REMOVED,
+    SPARED,
+    Decisions,
+    Thresholds,
+    decide,
+)
+from rectifold.target import Target
+from rectifold.votes import Votes
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """How a run was made, besides its thresholds."""
+
+    metric: str
+    n_neighbors: int
+    engine: str
+    epsilon: float
+    class_weight: str | None
+    #: Codes of the classes that were cleaned without a cap.
+    strict: frozenset[int]
+    #: Whether strict classes were kept from falling below the largest protected one.
+    keep_floor: bool
+    seconds: dict[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Rectification:
+    """The record of one run of `rectifold.GMR`: for every row, what happened and why.
+
+    It is found at `GMR.rectification_`; all arrays have one entry per row of the data
+    that was given, in its order.
+
+    Attributes
+    ----------
+    classes : ndarray of shape (n_classes,)
+        The labels, sorted.
+    label, predicted : ndarray of shape (n_rows,)
+        The row's own label, and the one its neighbours predict.
+    confidence : ndarray of shape (n_rows,)
+        The vote for the row's own class.
+    majority_confidence : ndarray of shape (n_rows,)
+        The vote for the majority class.
+    decision : ndarray of shape (n_rows,)
+        "kept", "removed", or "spared" (a candidate that a cap let stay).
+    reason : ndarray of shape (n_rows,)
+        "intrusion", "ambiguity" or "deep noise" for removed and spared rows, else "".
+    removed, spared : ndarray of bool of shape (n_rows,)
+        The same as masks.
+    certified : ndarray of bool of shape (n_rows,)
+        Rows whose neighbours were proved, not searched, to carry the row's own label.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_classification
+    >>> from rectifold import GMR
+    >>> X, y = make_classification(n_samples=1000, weights=[0.9], flip_y=0.05,
+    ...                            random_state=0)
+    >>> gmr = GMR()
+    >>> X_clean, y_clean = gmr.fit_resample(X, y)
+    >>> print(gmr.rectification_)
+    Rectification: 41 of 1000 rows removed, 24 spared
+      class  role       before  after  intrusion  ambiguity  deep noise  spared
+          0  strict        882    852         30          0           0       0
+          1  protected     118    107          0          0          11      24
+    imbalance ratio 7.47 -> 7.96, euclidean, k = 15, engine exact
+    >>> milder = gmr.rectification_.redecide(gamma=0)
+    >>> int(milder.removed.sum())
+    30
+    """
+
+    target: Target
+    votes: Votes
+    decisions: Decisions
+    thresholds: Thresholds
+    setting: Setting
+    certified: Bools
+    #: Row labels of the caller's pandas frame, where it had them.
+    index: Any = None
+
+    @property
+    def classes(self) -> npt.NDArray[Any]:
+        """The labels that occur, sorted."""
+        return self.target.classes
+
+    @property
+    def label(self) -> npt.NDArray[Any]:
+        """The label of every row."""
+        return self.target.values
+
+    @property
+    def predicted(self) -> npt.NDArray[Any]:
+        """The label that the neighbours of every row predict."""
+        return self.classes[self.votes.predicted]
+
+    @property
+    def confidence(self) -> Floats:
+        """The vote for every row's own class."""
+        return self.votes.confidence
+
+    @property
+    def majority_confidence(self) -> Floats:
+        """The vote for the majority class at every row."""
+        return self.votes.majority_confidence
+
+    @property
+    def decision(self) -> npt.NDArray[np.str_]:
+        """What happened to every row: "kept", "removed" or "spared"."""
+        return np.array(DECISIONS)[self.decisions.decision]
+
+    @property
+    def reason(self) -> npt.NDArray[np.str_]:
+        """Why: "intrusion", "ambiguity", "deep noise", or "" for rows never in question."""
+        return np.array(REASONS)[self.decisions.reason]
+
+    @property
+    def removed(self) -> Bools:
+        """Mask of the rows that went."""
+        return np.asarray(self.decisions.decision == REMOVED)
+
+    @property
+    def spared(self) -> Bools:
+        """Mask of the candidates that a cap let stay."""
+        return np.asarray(self.decisions.decision == SPARED)
+
+    def redecide(
+        self,
+        *,
+        alpha: float | None = None,
+        beta: float | None = None,
+        gamma: float | None = None,
+    ) -> "Rectification":
+        """Apply other thresholds to the same votes, without any new search.
+
+        Parameters
+        ----------
+        alpha, beta, gamma : float or None
+            As for `rectifold.GMR`; None leaves a threshold as it was.
+
+        Returns
+        -------
+        Rectification
+            What `GMR` with these thresholds would have recorded.
+        """
+        given = {"alpha": alpha, "beta": beta, "gamma": gamma}
+        changed = {name: value for name, value in given.items() if value is not None}
+        for name, value in changed.items():
+            if not 0 <= value <= 1:
+                raise ValueError(f"{name}={value} is outside its range: it must be in [0, 1].")
+        return rectify(
+            self.votes,
+            self.target,
+            self.certified,
+            replace(self.thresholds, **changed),
+            self.setting,
+            index=self.index,
+        )
+
+    def summary(self) -> dict[str, Any]:
+        """Count what happened.
+
+        Returns
+        -------
+        dict
+            Plain numbers, strings, lists and dicts, ready for JSON: rows before and
+            after and by reason for every class, the imbalance ratio (largest class over
+            smallest) before and after, metric, n_neighbors, engine, how many rows held
+            a certificate, thresholds, and seconds per stage.
+        """
+        sizes = self.target.sizes
+        gone, spared, reason = self.removed, self.spared, self.decisions.reason
+
+        def by_class(mask: Bools) -> Ints:
+            return np.bincount(self.target.codes[mask], minlength=len(sizes))
+
+        removed, left = by_class(gone), by_class(spared)
+        reasons = {
+            "intrusion": by_class(gone & (reason == INTRUSION)),
+            "ambiguity": by_class(gone & (reason == AMBIGUITY)),
+            "deep_noise": by_class(gone & (reason == DEEP_NOISE)),
+        }
+        after = sizes - removed
+        return {
+            "rows": int(sizes.sum()),
+            "kept": int(after.sum()),
+            "removed": int(removed.sum()),
+            "spared": int(left.sum()),
+            "classes": [
+                {
+                    "label": _plain(label),
+                    "role": "strict" if code in self.setting.strict else "protected",
+                    "before": int(sizes[code]),
+                    "after": int(after[code]),
+                    "removed": int(removed[code]),
+                    **{name: int(counts[code]) for name, counts in reasons.items()},
+                    "spared": int(left[code]),
+                }
+                for code, label in enumerate(self.classes)
+            ],
+            "imbalance_ratio_before": float(sizes.max() / sizes.min()),
+            # A class can only be emptied by a caller who makes it strict.
+            "imbalance_ratio_after": float(after.max() / after.min()) if after.min() else None,
+            "metric": self.setting.metric,
+            "n_neighbors": self.setting.n_neighbors,
+            "engine": self.setting.engine,
+            "certified": int(self.certified.sum()),
+            "seconds": dict(self.setting.seconds),
+            "alpha": self.thresholds.alpha,
+            "beta": self.thresholds.beta,
+            "gamma": self.thresholds.gamma,
+            "min_minority": self.thresholds.min_minority,
+            "epsilon": self.setting.epsilon,
+            "class_weight": self.setting.class_weight,
+        }
+
+    def to_frame(self, library: Literal["pandas", "polars"] = "pandas") -> Any:
+        """Give one line per row of the data: label, votes, decision and reason.
+
+        Parameters
+        ----------
+        library : {"pandas", "polars"}, default="pandas"
+            Which kind of frame to make; it must be installed.
+
+        Returns
+        -------
+        DataFrame
+            Columns row, label, predicted, confidence, majority_confidence, decision,
+            reason. A pandas frame has the index of the data, if that was one too.
+        """
+        if library == "pandas":
+            import pandas as pd
+
+            return pd.DataFrame(self._columns(), index=self.index)
+        if library == "polars":
+            import polars as pl
+
+            return pl.DataFrame(self._columns())
+        raise ValueError(f"library={library!r} is not known: it must be 'pandas' or 'polars'.")
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give the whole record as plain numbers, strings, lists and dicts.
+
+        Returns
+        -------
+        dict
+            "summary", as by `summary`; "rows", a list per column of `to_frame`.
+        """
+        columns = {name: _plain(values) for name, values in self._columns().items()}
+        return {"summary": self.summary(), "rows": columns}
+
+    def to_json(self, path: str | Path | None = None) -> str | None:
+        """Give the whole record as JSON, or write it to a file.
+
+        Parameters
+        ----------
+        path : str or Path, default=None
+            Where to write; None gives the text back.
+
+        Returns
+        -------
+        str or None
+        """
+        text = json.dumps(self.to_dict(), ensure_ascii=False)
+        if path is None:
+            return text
+        from rectifold.files import write_whole
+
+        write_whole(Path(path), text.encode())
+        return None
+
+    def __repr__(self) -> str:
+        """Show counts per class and reason as a small table."""
+        facts = self.summary()
+        head = ["class", "role", "before", "after", "intrusion", "ambiguity", "deep noise", "spared"]
+        keys = ["label", *(name.replace(" ", "_") for name in head[1:])]
+        lines = [head, *([str(one[key]) for key in keys] for one in facts["classes"])]
+        widths = [max(len(line[i]) for line in lines) for i in range(len(head))]
+        table = [
+            "  ".join(
+                cell.ljust(width) if i == 1 else cell.rjust(width)
+                for i, (cell, width) in enumerate(zip(line, widths, strict=True))
+            )
+            for line in lines
+        ]
+        ratio = facts["imbalance_ratio_after"]
+        certificates = f", {facts['certified']} certificates" if facts["certified"] else ""
+        return "\n".join(
+            [
+                f"Rectification: {facts['removed']} of {facts['rows']} rows removed, "
+                f"{facts['spared']} spared",
+                *("  " + line.rstrip() for line in table),
+                f"imbalance ratio {facts['imbalance_ratio_before']:.2f} -> "
+                f"{'a class is empty' if ratio is None else format(ratio, '.2f')}, "
+                f"{facts['metric']}, k = {facts['n_neighbors']}, engine {facts['engine']}"
+                + certificates,
+            ]
+        )
+
+    def _columns(self) -> dict[str, npt.NDArray[Any]]:
+        return {
+            "row": np.arange(len(self.certified)),
+            "label": self.label,
+            "predicted": self.predicted,
+            "confidence": self.confidence,
+            "majority_confidence": self.majority_confidence,
+            "decision": self.decision,
+            "reason": self.reason,
+        }
+
+
+def rectify(
+    votes: Votes,
+    labels: Target,
+    certified: Bools,
+    thresholds: Thresholds,
+    setting: Setting,
+    *,
+    index: Any = None,
+) -> Rectification:
+    """Apply the rules to votes and keep the record.
+
+    Parameters
+    ----------
+    votes : Votes
+        What the neighbours of every row say.
+    labels : Target
+        The labels of every row.
+    certified : ndarray of bool of shape (n_rows,)
+        Rows that hold a certificate.
+    thresholds : Thresholds
+        What the rules compare votes with.
+    setting : Setting
+        How the votes came about.
+    index : object, default=None
+        Row labels, for frames made of the record.
+
+    Returns
+    -------
+    Rectification
+    """
+    decisions = decide(
+        votes,
+        labels.codes,
+        labels.sizes,
+        setting.strict,
+        thresholds,
+        keep_floor=setting.keep_floor,
+    )
+    return Rectification(labels, votes, decisions, thresholds, setting, certified, index)
+
+
+def _plain(values: Any) -> Any:
+    """Turn NumPy scalars and arrays into what JSON knows."""
+    plain = values.tolist() if isinstance(values, np.ndarray | np.generic) else values
+    if isinstance(plain, list):
+        return [_plain(value) for value in plain]
+    return plain if isinstance(plain, str | int | float | bool) else str(plain)

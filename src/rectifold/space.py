@@ -1,0 +1,224 @@
+"""A table becomes points: what the geometry is computed on, and by which metric."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.utils import check_array
+
+from rectifold._typing import Bools, Floats, Matrix
+from rectifold.tables import TableSpace
+
+#: Spaces that have a name.
+SPACES = ("auto", "heom")
+#: Names that scikit-learn has for the Euclidean metric.
+_EUCLIDEAN = {"euclidean", "l2", "minkowski", "p"}
+#: Squares of larger coordinates leave the range of float64.
+_LARGEST = 1e150
+
+Metric = str | Callable[..., float]
+
+
+@dataclass(frozen=True, slots=True)
+class Points:
+    """Rows as points of a metric space."""
+
+    #: Float64 rows, C-ordered or CSR; normalised to unit length for the cosine metric.
+    values: Matrix
+    #: "euclidean", "cosine", or what the caller named.
+    metric: Metric
+    #: Under the cosine metric, the rows without a direction, if there are any: they are
+    #: at distance 1 from all others.
+    zero: Bools | None = None
+
+    @property
+    def n(self) -> int:
+        """How many rows there are."""
+        return int(self.values.shape[0])
+
+
+def embed(X: Any, y: Any, space: Any) -> tuple[Matrix, Any]:
+    """Compute the caller's rows in another space.
+
+    Parameters
+    ----------
+    X : {array-like, dataframe, sparse matrix} of shape (n_rows, n_features)
+        The caller's rows; they are not changed.
+    y : ndarray of shape (n_rows,)
+        Labels, passed on to transformers that learn from them.
+    space : {"auto", "heom"} or transformer
+        See `rectifold.GMR`.
+
+    Returns
+    -------
+    values : {ndarray, csr_array} of shape (n_rows, n_columns)
+        Finite float64 rows.
+    fitted : transformer
+        The space, fitted.
+    """
+    if isinstance(space, str):
+        fitted = TableSpace(scaling="robust" if space == "auto" else "heom")
+    else:
+        fitted = clone(space)
+    values = fitted.fit_transform(X, y)
+    if values.shape[0] != len(y):
+        raise ValueError(
+            f"space must give one point per row: it made {values.shape[0]} of {len(y)} rows."
+        )
+    return as_numbers(values, name="the output of space", hint="choose a space that fills it"), (
+        fitted
+    )
+
+
+def as_numbers(X: Any, *, name: str, hint: str, allow_nan: bool = False) -> Matrix:
+    """Give X as finite float64 rows, or say in one sentence which column is in the way.
+
+    Parameters
+    ----------
+    X : {array-like, dataframe, sparse matrix}
+        Rows.
+    name : str
+        What to call it in an error.
+    hint : str
+        What to do about a column of text, or with a value missing or infinite.
+    allow_nan : bool, default=False
+        Let missing values pass, for metrics that know what to do with them.
+
+    Returns
+    -------
+    {ndarray, csr_array} of shape (n_rows, n_columns)
+    """
+    _refuse_columns_without_numbers(X, name, hint)
+    try:
+        values = check_array(
+            X, accept_sparse="csr", dtype=np.float64, ensure_all_finite=False, input_name=name
+        )
+    except (ValueError, TypeError) as error:
+        if "could not convert" not in str(error):
+            raise
+        raise ValueError(f"{name} holds text ({error}): {hint}.") from error
+    data = values.data if sparse.issparse(values) else values
+    # A sum is finite only if all its terms are, and needs no array of flags.
+    if not np.isfinite(data.sum()) and not np.isfinite(data).all():
+        _refuse_what_is_not_finite(values, X, name, hint, allow_nan)
+    if sparse.issparse(values):
+        values = sparse.csr_array(values, copy=True)
+        values.sum_duplicates()
+        values.eliminate_zeros()
+        return values
+    return np.ascontiguousarray(values)
+
+
+def to_points(values: Matrix, metric: Metric, metric_threshold: int) -> Points:
+    """Settle the metric, and put rows into the form in which it is computed.
+
+    Parameters
+    ----------
+    values : {ndarray, csr_array} of shape (n_rows, n_columns)
+        Float64 rows.
+    metric : str or callable
+        "auto" is the paper's switch: Euclidean up to `metric_threshold` columns, cosine
+        above.
+    metric_threshold : int
+        See `metric`.
+
+    Returns
+    -------
+    Points
+    """
+    if metric == "auto":
+        metric = "euclidean" if values.shape[1] <= metric_threshold else "cosine"
+    elif isinstance(metric, str) and metric in _EUCLIDEAN:
+        metric = "euclidean"
+    if _all_rows_equal(values):
+        raise ValueError(
+            "every column of X is constant, so no row is nearer than another: "
+            "X needs at least one column that varies."
+        )
+    if metric == "cosine":
+        return _normalised(values)
+    if metric == "euclidean" and abs(values).max() > _LARGEST:
+        raise ValueError(
+            f"X holds values beyond {_LARGEST:g}, whose squares can't be represented: "
+            "rescale X, or pass space='auto'."
+        )
+    return Points(values, metric)
+
+
+def row_norms(values: Matrix) -> Floats:
+    """Euclidean lengths of rows, squares added feature by feature (see `pair_distances`)."""
+    if sparse.issparse(values):
+        owner = np.repeat(np.arange(values.shape[0]), np.diff(values.indptr))
+        squares = np.bincount(owner, weights=values.data**2, minlength=values.shape[0])
+    else:
+        squares = np.zeros(values.shape[0])
+        for column in values.T:
+            squares += column * column
+    return np.sqrt(squares)
+
+
+def _normalised(values: Matrix) -> Points:
+    # Dividing by a power of two first is exact, and keeps squares in range.
+    largest = abs(values).max(axis=1)
+    largest = largest.toarray().ravel() if sparse.issparse(largest) else largest
+    zero = largest == 0
+    exponent = np.where(zero, 0, np.frexp(largest)[1])
+    if sparse.issparse(values):
+        per_entry = np.repeat(np.arange(values.shape[0]), np.diff(values.indptr))
+        unit = values.copy()
+        unit.data = np.ldexp(unit.data, -exponent[per_entry])
+        unit.data /= np.where(zero, 1.0, row_norms(unit))[per_entry]
+    else:
+        unit = np.ldexp(values, -exponent[:, None])
+        unit /= np.where(zero, 1.0, row_norms(unit))[:, None]
+    return Points(unit, "cosine", zero if zero.any() else None)
+
+
+def _all_rows_equal(values: Matrix) -> bool:
+    if sparse.issparse(values):
+        return bool((values.max(axis=0).toarray() == values.min(axis=0).toarray()).all())
+    # Most data differ in the second row already.
+    return bool((values[:2] == values[0]).all() and (values == values[0]).all())
+
+
+def _refuse_columns_without_numbers(X: Any, name: str, hint: str) -> None:
+    frame = nw.from_native(X, eager_only=True, pass_through=True)
+    if not isinstance(frame, nw.DataFrame):
+        return
+    for column in frame.columns:
+        dtype = frame.schema[column]
+        if dtype.is_numeric() or dtype in (nw.Boolean, nw.Object, nw.Unknown):
+            continue
+        what = "dates or times" if dtype.is_temporal() else "text or categories"
+        raise ValueError(f"column {column!r} of {name} holds {what}, not numbers: {hint}.")
+
+
+def _refuse_what_is_not_finite(
+    values: Matrix, X: Any, name: str, hint: str, allow_nan: bool
+) -> None:
+    if sparse.issparse(values):
+        entries = sparse.coo_array(values)
+        columns = entries.coords[1]
+        missing, infinite = np.isnan(entries.data), np.isinf(entries.data)
+        bad = infinite if allow_nan else missing | infinite
+        column = int(columns[bad].min()) if bad.any() else -1
+        is_missing = bool(missing[columns == column].any())
+    else:
+        infinite = np.isinf(values).any(axis=0)
+        missing = np.isnan(values).any(axis=0)
+        bad = infinite if allow_nan else missing | infinite
+        column = int(np.flatnonzero(bad)[0]) if bad.any() else -1
+        is_missing = bool(missing[column])
+    if column < 0:
+        return
+    names = getattr(X, "columns", None)
+    label = repr(names[column]) if names is not None else str(column)
+    what = "missing values (NaN)" if is_missing and not allow_nan else "infinite values (inf)"
+    raise ValueError(
+        f"column {label} of {name} holds {what}, and distances need finite numbers, "
+        f"without NaN or inf: {hint}."
+    )

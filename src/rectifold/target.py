@@ -1,0 +1,124 @@
+"""The caller's labels become class codes, or one sentence on why they can't."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+import numpy.typing as npt
+from imblearn.utils import check_target_type
+from sklearn.utils.multiclass import check_classification_targets
+
+from rectifold._typing import Ints
+
+Labels = npt.NDArray[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Labels, checked and coded."""
+
+    #: The label of every row.
+    values: Labels
+    #: The labels that occur, sorted.
+    classes: Labels
+    #: The position in `classes` of every row's label.
+    codes: Ints
+    #: Rows per class.
+    sizes: Ints
+
+
+def encode(y: Any) -> Target:
+    """Check labels and code them 0, 1, ... in sorted order.
+
+    Parameters
+    ----------
+    y : array-like of shape (n_rows,)
+        Ints, strings, bools, categoricals, in a list, an array, a pandas or polars
+        series or a frame of one column; or an indicator matrix, one column per class.
+
+    Returns
+    -------
+    Target
+    """
+    y = _as_array(y)
+    missing = _missing(y)
+    if missing.any():
+        first = int(np.flatnonzero(missing)[0])
+        raise ValueError(
+            f"y has {int(missing.sum())} missing values (NaN or None), the first in row {first}: "
+            "every row needs a label, so fill them or leave those rows out."
+        )
+    if y.dtype.kind == "O":
+        y = _of_one_type(y)
+    check_classification_targets(y)
+    values, _ = check_target_type(y, indicate_one_vs_all=True)
+    classes, codes = np.unique(values, return_inverse=True)
+    sizes = np.bincount(codes)
+    _check_classes(classes, sizes)
+    return Target(values, classes, codes.astype(np.intp), sizes)
+
+
+def _check_classes(classes: Labels, sizes: Ints) -> None:
+    if len(classes) < 2:
+        raise ValueError(
+            f"y needs at least two classes, and holds only one class: {_named(classes[0])}."
+        )
+    rows = int(sizes.sum())
+    if len(classes) > max(2, rows // 2):
+        raise ValueError(
+            f"y has {len(classes)} distinct values in {rows} rows: that looks like a regression "
+            "target or an identifier, and cleaning needs a class label."
+        )
+    if sizes.min() < 2:
+        raise ValueError(
+            f"class {_named(classes[sizes.argmin()])} of y has a single row, and cleaning needs "
+            "two of every class at least: add rows, merge it with another class, or leave it out."
+        )
+
+
+def _named(label: Any) -> str:
+    return repr(label.item() if isinstance(label, np.generic) else label)
+
+
+def _as_array(y: Any) -> Labels:
+    native = nw.from_native(y, eager_only=True, allow_series=True, pass_through=True)
+    if isinstance(native, nw.DataFrame):
+        return np.asarray(native.to_numpy())
+    if isinstance(native, nw.Series):
+        if native.dtype in (nw.Categorical, nw.Enum):
+            # Categories of pandas may be anything; as objects they stay what they are.
+            return np.asarray(native.to_list(), dtype=object)
+        return np.asarray(native.to_numpy())
+    array = np.asarray(y)
+    if array.dtype.kind in "US" and not isinstance(y, np.ndarray):
+        # NumPy turns a list like ["a", None] or ["a", nan] into text.
+        objects = np.empty(len(y), dtype=object)
+        objects[:] = list(y)
+        array = objects if array.ndim == 1 and _missing(objects).any() else array
+    return array
+
+
+def _of_one_type(y: Labels) -> Labels:
+    kinds = {type(value) for value in y.ravel()}
+    if kinds <= {str}:
+        return y
+    if any(issubclass(kind, str) for kind in kinds):
+        names = ", ".join(sorted(kind.__name__ for kind in kinds))
+        raise ValueError(
+            f"y mixes labels of types {names}, which have no common order: "
+            "use one type for all labels."
+        )
+    return np.asarray(y.tolist())
+
+
+def _missing(y: Labels) -> npt.NDArray[np.bool_]:
+    if y.dtype.kind == "O":
+        flat = y.reshape(len(y), -1)
+        # pandas.NA is neither equal nor unequal to itself.
+        return np.array(
+            [any(v is None or type(v).__name__ == "NAType" or v != v for v in row) for row in flat]
+        )
+    if y.dtype.kind == "f":
+        return np.asarray(np.isnan(y.reshape(len(y), -1)).any(axis=1))
+    return np.zeros(len(y), dtype=bool)

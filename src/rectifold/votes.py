@@ -1,0 +1,107 @@
+"""Neighbourhoods become class votes."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from rectifold._typing import Floats, Ints
+from rectifold.engines.contract import Neighbourhoods
+
+#: Votes that differ by less are equal, so that rounding decides nothing.
+TOLERANCE = 1e-12
+#: Votes held at once: rows times classes.
+_BLOCK = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Votes:
+    """What the neighbours of every row say. All arrays have one entry per row."""
+
+    #: The class with the highest vote; equal votes go to the larger class.
+    predicted: Ints
+    #: The vote for the row's own class.
+    confidence: Floats
+    #: The vote for the majority class.
+    majority_confidence: Floats
+    #: The joint vote for all classes larger than the row's own.
+    larger: Floats
+    #: The mean distance of the neighbours: how deeply the row is embedded among them.
+    #: NaN where a certificate made a search unnecessary.
+    depth: Floats
+
+
+def size_order(sizes: Ints) -> Ints:
+    """Order classes from the largest to the smallest, equal ones as they are sorted."""
+    return np.lexsort((np.arange(len(sizes)), -sizes))
+
+
+def count_votes(
+    neighbourhoods: Neighbourhoods,
+    labels: Ints,
+    sizes: Ints,
+    *,
+    epsilon: float = 1e-8,
+    class_weight: str | None = None,
+) -> Votes:
+    """Let the neighbours of every row vote on its class, nearer ones with more weight.
+
+    Parameters
+    ----------
+    neighbourhoods : Neighbourhoods
+        The k nearest rows of every row, or a certificate.
+    labels : ndarray of shape (n_rows,)
+        Class codes 0, 1, ...
+    sizes : ndarray of shape (n_classes,)
+        Rows per class.
+    epsilon : float
+        A neighbour at distance d has the weight 1 / (d + epsilon), normalised per row.
+    class_weight : {None, "balanced"}
+        "balanced" multiplies a neighbour's weight by the inverse frequency of its class.
+
+    Returns
+    -------
+    Votes
+    """
+    n, k = len(labels), neighbourhoods.k
+    order = size_order(sizes)
+    rank = np.argsort(order)
+    # A certificate: all k neighbours carry the row's own label.
+    votes = Votes(
+        predicted=labels.astype(np.intp),
+        confidence=np.ones(n),
+        majority_confidence=(labels == order[0]).astype(np.float64),
+        larger=np.zeros(n),
+        depth=np.full(n, np.nan),
+    )
+    step = max(1, _BLOCK // max(k, len(sizes)))
+    for at in range(0, len(neighbourhoods.rows), step):
+        rows = neighbourhoods.rows[at : at + step]
+        distances = neighbourhoods.distances[at : at + step]
+        classes = labels[neighbourhoods.indices[at : at + step]]
+        weights = 1.0 / (distances + epsilon)
+        if class_weight == "balanced":
+            weights *= (n / (len(sizes) * sizes.astype(np.float64)))[classes]
+        weights /= _sum_in_order(weights)[:, None]
+        # Columns from the largest class to the smallest; bincount adds a row's
+        # neighbours nearest first, whatever the block.
+        cell = np.arange(len(rows))[:, None] * len(sizes) + rank[classes]
+        by_rank = np.bincount(
+            cell.ravel(), weights=weights.ravel(), minlength=len(rows) * len(sizes)
+        ).reshape(len(rows), len(sizes))
+        best = by_rank >= by_rank.max(axis=1, keepdims=True) - TOLERANCE
+        own = rank[labels[rows]]
+        itself = np.arange(len(rows))
+        votes.predicted[rows] = order[best.argmax(axis=1)]
+        votes.confidence[rows] = by_rank[itself, own]
+        votes.majority_confidence[rows] = by_rank[:, 0]
+        below = np.concatenate((np.zeros((len(rows), 1)), np.cumsum(by_rank, axis=1)), axis=1)
+        votes.larger[rows] = below[itself, own]
+        votes.depth[rows] = _sum_in_order(distances) / k
+    return votes
+
+
+def _sum_in_order(values: Floats) -> Floats:
+    total = np.zeros(len(values))
+    for column in values.T:
+        total += column
+    return total
