@@ -36,9 +36,17 @@ class Setting:
     class_weight: str | None
     #: Codes of the classes that were cleaned without a cap.
     strict: frozenset[int]
+    #: Codes of the classes that could lose a fraction gamma; any other lost nothing.
+    protected: frozenset[int]
     #: Whether strict classes were kept from falling below the largest protected one.
     keep_floor: bool
     seconds: dict[str, float] = field(default_factory=dict)
+
+    def role(self, code: int) -> str:
+        """Name what the rules were to a class: "strict", "protected" or "untouched"."""
+        if code in self.strict:
+            return "strict"
+        return "protected" if code in self.protected else "untouched"
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -205,7 +213,7 @@ class Rectification:
             "classes": [
                 {
                     "label": _plain(label),
-                    "role": "strict" if code in self.setting.strict else "protected",
+                    "role": self.setting.role(code),
                     "before": int(sizes[code]),
                     "after": int(after[code]),
                     "removed": int(removed[code]),
@@ -360,6 +368,7 @@ def rectify(
         labels.codes,
         labels.sizes,
         setting.strict,
+        setting.protected,
         thresholds,
         keep_floor=setting.keep_floor,
     )

@@ -62,6 +62,7 @@ def decide(
     labels: Ints,
     sizes: Ints,
     strict: frozenset[int],
+    protected: frozenset[int],
     thresholds: Thresholds,
     *,
     keep_floor: bool,
@@ -69,7 +70,7 @@ def decide(
     """Apply the rules of asymmetric cleaning.
 
     Strict classes lose the rows that their neighbours predict to be of a smaller class
-    (intrusion), or whose own vote is under alpha (ambiguity). Of every other class, rows
+    (intrusion), or whose own vote is under alpha (ambiguity). Of protected classes, rows
     are candidates (deep noise) if predicted to be of a larger class with a joint vote of
     the larger classes over beta; the most contradicted go, at most a fraction gamma.
 
@@ -83,10 +84,12 @@ def decide(
         Rows per class.
     strict : frozenset of int
         Codes of the strict classes.
+    protected : frozenset of int
+        Codes of the protected classes. A class that is neither loses nothing.
     thresholds : Thresholds
         Alpha, beta, gamma and the size under which a class loses nothing.
     keep_floor : bool
-        Whether a strict class may not fall below the largest protected one. The paper's
+        Whether a strict class may not fall below the largest that isn't. The paper's
         rule for two classes has no such floor.
 
     Returns
@@ -100,9 +103,7 @@ def decide(
     rank = np.argsort(size_order(sizes))
     toward = rank[votes.predicted] - rank[labels]  # > 0: predicted smaller, < 0: larger
 
-    protected = [c for c in range(len(sizes)) if c not in strict]
     candidates = (toward < 0) & (votes.larger > thresholds.beta + TOLERANCE)
-    candidates &= np.isin(labels, protected)
     for code in _large_enough(protected, sizes, thresholds.min_minority):
         rows = np.flatnonzero(candidates & (labels == code))
         rows = rows[_going_first(-votes.larger[rows], votes.depth[rows])]
@@ -110,18 +111,17 @@ def decide(
         decision[rows] = SPARED
         decision[rows[: cap(thresholds.gamma, int(sizes[code]))]] = REMOVED
 
-    after = [int(sizes[c] - (decision[labels == c] == REMOVED).sum()) for c in protected]
-    largest_protected = max(after, default=0)
+    after = sizes - np.bincount(labels[decision == REMOVED], minlength=len(sizes))
+    largest_other = max((int(n) for c, n in enumerate(after) if c not in strict), default=0)
     ambiguous = votes.confidence < thresholds.alpha - TOLERANCE
-    for code in _large_enough(sorted(strict), sizes, thresholds.min_minority):
-        own = labels == code
-        rows = np.flatnonzero(own & ((toward > 0) | ambiguous))
+    for code in _large_enough(strict, sizes, thresholds.min_minority):
+        rows = np.flatnonzero((labels == code) & ((toward > 0) | ambiguous))
         rows = rows[_going_first(votes.confidence[rows], votes.depth[rows])]
         size = int(sizes[code])
         allowed = size
         if keep_floor:
             # A class that was smaller to begin with still keeps enough to learn from.
-            least = largest_protected if size >= largest_protected else thresholds.min_minority
+            least = largest_other if size >= largest_other else thresholds.min_minority
             allowed = size - min(size, least)
         reason[rows] = np.where(toward[rows] > 0, INTRUSION, AMBIGUITY)
         decision[rows] = SPARED
@@ -129,9 +129,9 @@ def decide(
     return Decisions(decision, reason)
 
 
-def _large_enough(classes: list[int], sizes: Ints, min_minority: int) -> list[int]:
+def _large_enough(classes: frozenset[int], sizes: Ints, min_minority: int) -> list[int]:
     # With two classes the guard has spoken for both already.
-    return [c for c in classes if len(sizes) == 2 or sizes[c] >= min_minority]
+    return [c for c in sorted(classes) if len(sizes) == 2 or sizes[c] >= min_minority]
 
 
 def _going_first(suspicion: Floats, depth: Floats) -> Ints:

@@ -38,14 +38,16 @@ class GMR(BaseCleaningSampler):
     Parameters
     ----------
     sampling_strategy : str, list or callable, default="majority"
-        The strict classes: those that are cleaned without a cap. All others are
-        protected by `gamma`.
+        The strict classes: those that are cleaned without a cap.
 
         - "majority": the largest class;
         - "not minority" or "auto": all classes but the smallest;
         - "not majority": all classes but the largest;
         - "all": all classes;
         - a list of labels.
+
+        With a string, all other classes are protected by `gamma`. With a list they lose
+        nothing at all: as everywhere in imbalanced-learn, it names all that may change.
 
     n_neighbors : int or object, default=15
         How many neighbours vote. Or an object with a `kneighbors` method (of
@@ -226,7 +228,7 @@ class GMR(BaseCleaningSampler):
         self : GMR
             The instance itself.
         """
-        self._check(X, y, params)
+        self._points(X, self._check(X, y, params))
         return self
 
     @_fit_context(prefer_skip_nested_validation=True)
@@ -270,13 +272,15 @@ class GMR(BaseCleaningSampler):
                 epsilon=self.epsilon,
                 class_weight=self.class_weight,
             )
+        strict, protected = self._roles(labels)
         setting = Setting(
             metric=points.metric if isinstance(points.metric, str) else repr(points.metric),
             n_neighbors=k,
             engine=name,
             epsilon=self.epsilon,
             class_weight=self.class_weight,
-            strict=self._strict(labels),
+            strict=strict,
+            protected=protected,
             # The paper's rule has no floor; what goes beyond the paper has one.
             keep_floor=len(labels.classes) > 2 or self.class_weight is not None,
             seconds=seconds,
@@ -322,10 +326,13 @@ class GMR(BaseCleaningSampler):
             )
         return labels
 
-    def _strict(self, labels: Target) -> frozenset[int]:
-        return frozenset(
-            code for code, label in enumerate(labels.classes) if label in self.sampling_strategy_
-        )
+    def _roles(self, labels: Target) -> tuple[frozenset[int], frozenset[int]]:
+        """Tell the strict classes and the protected ones, by their codes."""
+        every = frozenset(range(len(labels.classes)))
+        strict = frozenset(c for c in every if labels.classes[c] in self.sampling_strategy_)
+        # In imbalanced-learn a list names all the classes that a sampler may change.
+        protected = frozenset() if isinstance(self.sampling_strategy, list) else every - strict
+        return strict, protected
 
     def _points(self, X: Any, labels: Target) -> Points:
         self.space_ = None

@@ -4,13 +4,13 @@ import numpy as np
 
 from rectifold import progress
 from rectifold._typing import Ints
+from rectifold.engines import exact
 from rectifold.engines.contract import Certified, Engine, Neighbourhoods
-from rectifold.engines.exact import propose as exact
 from rectifold.engines.settle import settle
 from rectifold.space import Points
 
 #: Engines by name. Each takes Euclidean and cosine points.
-ENGINES: dict[str, Engine] = {"exact": exact}
+ENGINES: dict[str, Engine] = {"exact": exact.propose}
 
 
 def choose(name: str, points: Points) -> str:

@@ -226,12 +226,12 @@ def _finder(
         # Rows of unit length are near enough to the origin as they are.
         values = values if unit_length else values - values.mean(axis=0)
         scales = np.einsum("ij,ij->i", values, values)
-    brute = NearestNeighbors(algorithm="brute", metric="sqeuclidean", n_jobs=n_jobs).fit(values)
+    brute = NearestNeighbors(algorithm="brute", metric="euclidean", n_jobs=n_jobs).fit(values)
     threads = ThreadpoolController()
 
     def from_products(asked: Ints, wanted: int) -> tuple[Floats, Ints]:
         with threads.limit(limits=jobs):
-            squares, found = brute.kneighbors(values[asked], n_neighbors=wanted)
-        return squares, found
+            distances, found = brute.kneighbors(values[asked], n_neighbors=wanted)
+        return distances**2, found
 
     return from_products, scales + 1e-290, 2 * 9 * (d + 8) * _EPS

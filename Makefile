@@ -1,0 +1,36 @@
+# One command a job; each sets up what it needs.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+
+.PHONY: demo test test-slow lint bench-speed bench-memory clean
+.DEFAULT_GOAL := demo
+
+demo: $(VENV)/.installed ## Clean the embedded data set and see whether that helps
+	$(BIN)/rectifold demo
+
+test: $(VENV)/.installed ## The default tests, with coverage
+	$(BIN)/python -m pytest -n auto --cov --cov-report=term-missing:skip-covered --cov-fail-under=95
+
+test-slow: $(VENV)/.installed ## The tests that take minutes: all rows of all 27 data sets
+	$(BIN)/python -m pytest -n auto -m slow --durations=0
+
+lint: $(VENV)/.installed ## Style and types
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+bench-speed: $(VENV)/.installed ## Our search beside the paper's own way, in one run
+	$(BIN)/python benchmarks/speed.py
+
+bench-memory: $(VENV)/.installed ## Peak memory on 100,000 x 30
+	$(BIN)/python benchmarks/memory.py
+
+clean: ## Remove what the other commands made
+	rm -rf $(VENV) dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage* rectifold-demo
+
+$(VENV)/.installed: pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python -m pip install --quiet --editable '.[dev]'
+	touch $@

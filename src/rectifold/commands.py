@@ -1,0 +1,287 @@
+"""The commands and their options: `rectifold clean` and `rectifold demo`."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperCommand
+
+from .cleaning import Request, UsageProblem, clean_file
+
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
+
+
+class Stopped(Exception):  # noqa: N818 - nothing is wrong: the user asked for it
+    """The user pressed Ctrl-C; the message says what that left behind."""
+
+
+class MissingTarget(StrEnum):
+    """What becomes of rows without a label."""
+
+    error = "error"
+    drop = "drop"
+    keep = "keep"
+
+
+class ClassWeight(StrEnum):
+    """How votes are weighed."""
+
+    none = "none"
+    balanced = "balanced"
+
+
+class Space(StrEnum):
+    """Where the geometry is computed."""
+
+    auto = "auto"
+    heom = "heom"
+    none = "none"
+
+
+class CleanCommand(TyperCommand):
+    """A command whose help shows the defaults of GMR, read from GMR when help is asked for."""
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Fill in the defaults, and write the help.
+
+        Parameters
+        ----------
+        ctx, formatter : object
+            As for the parent class.
+        """
+        from rectifold import GMR
+
+        signature = inspect.signature(GMR).parameters
+        for option in self.params:
+            if option.default is None and option.name in signature:
+                option.default = signature[option.name].default
+        super().format_help(ctx, formatter)
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        from rectifold import __version__
+
+        print(f"rectifold {__version__}")
+        raise typer.Exit
+
+
+@app.callback(invoke_without_command=True)
+def _rectifold(
+    context: typer.Context,
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version."),
+    ] = False,
+) -> None:
+    """Clean imbalanced training data by its geometry."""
+    if context.invoked_subcommand is None:
+        print(context.get_help())
+
+
+@app.command(cls=CleanCommand)
+def clean(
+    source: Annotated[
+        Path, typer.Argument(metavar="INPUT", help="CSV, TSV (also .gz), Parquet or Feather.")
+    ],
+    target: Annotated[
+        str, typer.Option("--target", "-t", metavar="COLUMN", help="The column of labels.")
+    ],
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", metavar="PATH", help="For the rows that stay.")
+    ] = None,
+    removed: Annotated[
+        Path | None, typer.Option(metavar="PATH", help="For the rows that go, and why they went.")
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Write nothing, only show what would go.")
+    ] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print the summary as JSON, and nothing else.")
+    ] = False,
+    quiet: Annotated[
+        bool, typer.Option("--quiet", "-q", help="Print no summary and no progress.")
+    ] = False,
+    drop: Annotated[
+        list[str] | None,
+        typer.Option(metavar="COLUMN", help="Leave out altogether, such as leaks. Repeatable."),
+    ] = None,
+    ignore: Annotated[
+        list[str] | None,
+        typer.Option(metavar="COLUMN", help="Keep, but not compare by: identifiers. Repeatable."),
+    ] = None,
+    missing_target: Annotated[
+        MissingTarget, typer.Option(help="What becomes of rows without a label.")
+    ] = MissingTarget.error,
+    strict: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="CLASS", help="Clean without a cap; by default the largest. Repeatable."
+        ),
+    ] = None,
+    n_neighbors: Annotated[
+        str | None, typer.Option("--n-neighbors", "-k", metavar="K", help="How many rows vote.")
+    ] = None,
+    alpha: Annotated[
+        str | None,
+        typer.Option(metavar="NUMBER", help="A strict row goes with a vote below this."),
+    ] = None,
+    beta: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NUMBER", help="A protected row may go with a vote against it above this."
+        ),
+    ] = None,
+    gamma: Annotated[
+        str | None,
+        typer.Option(metavar="NUMBER", help="The most of a protected class that may go."),
+    ] = None,
+    metric: Annotated[
+        str | None, typer.Option(metavar="NAME", help="auto, or one that scikit-learn knows.")
+    ] = None,
+    metric_threshold: Annotated[
+        str | None, typer.Option(metavar="N", help="With metric auto: cosine above N columns.")
+    ] = None,
+    epsilon: Annotated[
+        str | None, typer.Option(metavar="NUMBER", help="Added to distances in weights.")
+    ] = None,
+    min_minority: Annotated[
+        str | None, typer.Option(metavar="N", help="Smaller classes are not cleaned.")
+    ] = None,
+    class_weight: Annotated[ClassWeight, typer.Option(help="How votes are weighed.")] = (
+        ClassWeight.none
+    ),
+    space: Annotated[
+        Space, typer.Option(help="Where distances are measured: none takes numbers as they are.")
+    ] = Space.auto,
+    engine: Annotated[
+        str | None, typer.Option(metavar="NAME", help="How neighbours are found.")
+    ] = None,
+    n_jobs: Annotated[str, typer.Option(metavar="N", help="Cores to use; -1 for all.")] = "-1",
+    encoding: Annotated[str, typer.Option(metavar="NAME", help="Of text files.")] = "utf-8",
+) -> None:
+    """Remove the rows of a table that blur its smaller classes.
+
+    The rows that stay are written as they were, in their order; --removed tells why others went.
+    """
+    if output is None and not dry_run:
+        raise UsageProblem("-o names the file to write; --dry-run shows what would go without one")
+    given = {
+        "n_neighbors": _whole("--n-neighbors", n_neighbors, 1),
+        "alpha": _fraction("--alpha", alpha),
+        "beta": _fraction("--beta", beta),
+        "gamma": _fraction("--gamma", gamma),
+        "metric": metric,
+        "metric_threshold": _whole("--metric-threshold", metric_threshold, 0),
+        "epsilon": _positive("--epsilon", epsilon),
+        "min_minority": _whole("--min-minority", min_minority, 0),
+        "engine": engine,
+    }
+    settings: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+    settings["class_weight"] = None if class_weight is ClassWeight.none else class_weight.value
+    settings["space"] = None if space is Space.none else space.value
+    settings["n_jobs"] = _cores(n_jobs)
+    request = Request(
+        source=source,
+        target=target,
+        output=None if dry_run else output,
+        removed=None if dry_run else removed,
+        drop=drop or [],
+        ignore=ignore or [],
+        missing_target=missing_target.value,
+        strict=strict or [],
+        settings=settings,
+        encoding=encoding,
+    )
+    from . import terminal
+
+    with _stoppable(), terminal.progress("looking at neighbours", not (quiet or as_json)):
+        result = clean_file(request)
+    terminal.show_notes(result["notes"])
+    if as_json:
+        print(json.dumps(result, indent=2, allow_nan=False))
+    elif not quiet:
+        terminal.show_summary(result)
+        terminal.show_files(result)
+    sys.stdout.flush()
+
+
+@app.command()
+def demo(
+    output_dir: Annotated[
+        Path, typer.Option(metavar="FOLDER", help="Where the two tables are written.")
+    ] = Path("rectifold-demo"),
+) -> None:
+    """Clean a real table, and measure whether that helps."""
+    from . import terminal
+    from .demo import clean_wines, compare
+
+    with _stoppable():
+        wines = clean_wines(output_dir)
+    terminal.show_wines(wines)
+    sys.stdout.flush()
+    with _stoppable("stopped; the cleaned table is written, the comparison is not done"):
+        with terminal.progress("comparing", True):
+            comparison = compare(wines.features, wines.labels)
+        terminal.show_comparison(comparison)
+    sys.stdout.flush()
+
+
+@contextmanager
+def _stoppable(sentence: str = "stopped; nothing was written") -> Iterator[None]:
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise Stopped(sentence) from None
+
+
+def _whole(option: str, text: str | None, least: int) -> int | None:
+    if text is None:
+        return None
+    try:
+        number = int(text)
+    except ValueError:
+        number = least - 1
+    if number < least:
+        raise UsageProblem(f"{option} must be a whole number of {least} or more, not {text!r}")
+    return number
+
+
+def _fraction(option: str, text: str | None) -> float | None:
+    number = _number(text)
+    # Written so that nan, which is neither below nor above, is refused too.
+    if number is not None and not 0 <= number <= 1:
+        raise UsageProblem(f"{option} must be a number from 0 to 1, not {text!r}")
+    return number
+
+
+def _positive(option: str, text: str | None) -> float | None:
+    number = _number(text)
+    if number is not None and not 0 < number < float("inf"):
+        raise UsageProblem(f"{option} must be a number above 0, not {text!r}")
+    return number
+
+
+def _number(text: str | None) -> float | None:
+    try:
+        return None if text is None else float(text)
+    except ValueError:
+        return float("nan")
+
+
+def _cores(text: str) -> int:
+    try:
+        number = int(text)
+    except ValueError:
+        number = 0
+    if number == 0:
+        raise UsageProblem(f"--n-jobs must be a whole number other than 0, not {text!r}")
+    return number

@@ -1,0 +1,239 @@
+"""Results as people see them on a terminal: tables, notes and progress."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, TextIO
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from .progress import listening
+from .visible import visible
+
+if TYPE_CHECKING:
+    from .demo import Wines
+
+#: Characters of a label or a column name that a table shows.
+_WIDTH = 24
+#: Columns of the demonstration's table that are shown besides its target.
+N_COLUMNS = 3
+
+
+def console(stream: TextIO) -> Console:
+    """Make the console for a stream.
+
+    Parameters
+    ----------
+    stream : text file
+        Standard output or standard error.
+
+    Returns
+    -------
+    rich.console.Console
+        It reads no markup in what it prints. Where no person looks (a pipe, a file), lines are
+        as long as they are.
+    """
+    width = None if stream.isatty() else 10_000
+    return Console(file=stream, width=width, markup=False, highlight=False, emoji=False)
+
+
+def show_notes(notes: list[str]) -> None:
+    """Print what the user should know besides the result.
+
+    Parameters
+    ----------
+    notes : list of str
+        One sentence each.
+    """
+    for note in notes:
+        print(f"note: {visible(note)}", file=sys.stderr)
+
+
+def show_summary(summary: dict[str, Any]) -> None:
+    """Print what cleaning did, class by class.
+
+    Parameters
+    ----------
+    summary : dict
+        As `Rectification.summary` gives it.
+    """
+    classes = summary["classes"]
+    shown = ("before", "intrusion", "ambiguity", "deep_noise", "spared", "after")
+    table = _table(
+        ["class"],
+        ["rows", "intrusion", "ambiguity", "deep\nnoise", "spared", "kept", "removed"],
+    )
+    total: dict[str, Any] = {key: sum(one[key] for one in classes) for key in (*shown, "removed")}
+    for one in [*classes, {"label": "all", **total}]:
+        table.add_row(
+            Text(visible(one["label"], _WIDTH)),
+            *(f"{one[key]:,}" for key in shown),
+            f"{100 * one['removed'] / one['before']:.1f} %",
+        )
+    out = console(sys.stdout)
+    out.print("", table, "", sep="\n")
+    strict = [visible(one["label"], _WIDTH) for one in classes if one["role"] == "strict"]
+    _fact(out, "strict", f"{', '.join(strict)} (cleaned without a cap)")
+    ratio = summary["imbalance_ratio_after"]
+    after = "none: a class is empty" if ratio is None else f"{ratio:.2f}"
+    _fact(out, "imbalance ratio", f"{summary['imbalance_ratio_before']:.2f} -> {after}")
+    proved = summary["certified"]
+    _fact(
+        out,
+        "neighbours",
+        f"{summary['n_neighbors']} by {visible(summary['metric'], _WIDTH)} distance, engine "
+        f"{summary['engine']}, {f'{proved:,} rows by' if proved else 'no'} certificate",
+    )
+    stages = ", ".join(f"{name} {value:.2f}" for name, value in summary["seconds"].items())
+    _fact(out, "seconds", stages)
+
+
+def show_files(result: dict[str, Any]) -> None:
+    """Print where the rows went.
+
+    Parameters
+    ----------
+    result : dict
+        As `rectifold.cleaning.clean_file` gives it.
+    """
+    out = console(sys.stdout)
+    missing = result["missing_target"]
+    if missing["rows"]:
+        became = "left out" if missing["action"] == "drop" else "kept as they are"
+        _fact(out, "no label", f"{missing['rows']:,} rows, {became}")
+    if result["output"] is None:
+        _fact(out, "written", "nothing (--dry-run)")
+        return
+    gone = result["rows_in"] - result["rows_out"]
+    _fact(out, "written", f"{result['rows_out']:,} rows to {visible(result['output'])}")
+    if result["removed_file"] is not None:
+        _fact(out, "", f"{gone:,} removed rows to {visible(result['removed_file'])}")
+
+
+def show_wines(wines: Wines) -> None:
+    """Print what the demonstration cleaned, what went, and where it was written.
+
+    Parameters
+    ----------
+    wines : Wines
+        The table and what became of it.
+    """
+    out = console(sys.stdout)
+    counts = ", ".join(f"{n:,} {visible(name)}" for name, n in wines.labels.value_counts().items())
+    out.print(Text(f"{len(wines.labels):,} rows, {wines.features.shape[1]} features: {counts}."))
+    out.print(Text(wines.description))
+    show_summary(wines.summary)
+    rows = wines.contradicted
+    out.print(Text(f"\nThe {len(rows)} removed rows that their neighbours contradict most:"))
+    columns = [*wines.features.columns[:N_COLUMNS], wines.labels.name]
+    table = _table([], ["row", *(visible(column, _WIDTH).replace("_", "\n") for column in columns)])
+    for name in ("neighbours\nsay", "own\nvote", "reason"):
+        table.add_column(name, vertical="bottom", no_wrap=True)
+    for row in rows.to_dict("records"):
+        table.add_row(
+            str(row["rectifold_row"]),
+            *(Text(visible(row[column], _WIDTH)) for column in columns),
+            Text(visible(row["rectifold_predicted"], _WIDTH)),
+            f"{row['rectifold_confidence']:.3f}",
+            row["rectifold_reason"],
+        )
+    out.print("", table, "", sep="\n")
+    _fact(out, "written", f"{wines.summary['kept']:,} rows to {visible(wines.cleaned)}")
+    _fact(out, "", f"{wines.summary['removed']:,} removed rows to {visible(wines.removed)}")
+
+
+def show_comparison(comparison: list[dict[str, Any]]) -> None:
+    """Print whether cleaning helped, with the numbers that say so.
+
+    Parameters
+    ----------
+    comparison : list of dict
+        As `rectifold.demo.compare` gives it.
+    """
+    out = console(sys.stdout)
+    out.print(
+        Text(
+            "\nDoes it help? AUPRC by cross-validation on the same folds, with scaling and "
+            "cleaning inside the training part of each; differences against no cleaning, with "
+            "standard errors corrected for training parts that overlap:"
+        )
+    )
+    table = _table(
+        ["classifier", "cleaning"],
+        ["AUPRC", "difference", "standard\nerror"],
+    )
+    for one in comparison:
+        compared = "verdict" in one
+        table.add_row(
+            one["classifier"],
+            one["cleaning"],
+            f"{one['auprc']:.4f}",
+            f"{one['difference']:+.4f}" if compared else "",
+            f"{one['standard_error']:.4f}" if compared else "",
+        )
+    out.print("", table, "", sep="\n")
+    for one in comparison:
+        if "verdict" in one:
+            out.print(Text(_sentence(one)))
+
+
+def _sentence(one: dict[str, Any]) -> str:
+    clear = one["verdict"] in ("helps", "hurts")
+    return (
+        f"{one['cleaning']} {one['verdict']} {'' if clear else 'to '}the {one['classifier']}: "
+        f"{one['difference']:+.4f} is {'beyond' if clear else 'within'} two standard errors."
+    )
+
+
+@contextmanager
+def progress(what: str, wanted: bool) -> Iterator[None]:
+    """Show on standard error how far long work is, if that is a terminal.
+
+    Parameters
+    ----------
+    what : str
+        What is being done.
+    wanted : bool
+        False shows nothing.
+    """
+    if not wanted or not sys.stderr.isatty():
+        yield
+        return
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeRemainingColumn,
+    )
+
+    with Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+        console=console(sys.stderr),
+        transient=True,
+    ) as bar:
+        task = bar.add_task(what, total=None)
+        with listening(lambda done, total: bar.update(task, completed=done, total=total)):
+            yield
+
+
+def _table(words: list[str], numbers: list[str]) -> Table:
+    # Words fold where the terminal is narrow; numbers never do.
+    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
+    for name in words:
+        table.add_column(Text(name), vertical="bottom", overflow="fold")
+    for name in numbers:
+        table.add_column(Text(name), vertical="bottom", justify="right", no_wrap=True)
+    return table
+
+
+def _fact(out: Console, name: str, words: str) -> None:
+    # Never wrapped: a path is there to be copied.
+    out.print(Text(f"{name:<17}{words}"), soft_wrap=True)

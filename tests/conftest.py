@@ -1,0 +1,42 @@
+"""Data that tests share."""
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+DATA = Path(os.environ.get("RECTIFOLD_DATA", Path(__file__).parents[2] / "shared" / "data"))
+
+NAMES = (
+    "ecoli optical_digits satimage pen_digits abalone sick_euthyroid spectrometer car_eval_34 "
+    "isolet us_crime yeast_ml8 scene libras_move thyroid_sick coil_2000 arrhythmia "
+    "solar_flare_m0 oil car_eval_4 wine_quality letter_img yeast_me2 webpage ozone_level "
+    "mammography protein_homo abalone_19"
+).split()
+
+
+@pytest.fixture(scope="session")
+def paper_data():
+    """Load one of the 27 data sets of the paper by name, through imbalanced-learn's loader."""
+    if not (DATA / "zenodo").is_dir():
+        pytest.skip(f"the 27 data sets are not at {DATA} (set RECTIFOLD_DATA to their folder)")
+    from imblearn.datasets import fetch_datasets
+
+    def load(name):
+        bunch = fetch_datasets(
+            data_home=str(DATA), filter_data=(name,), download_if_missing=False
+        )[name]
+        return bunch.data.astype(np.float64), bunch.target
+
+    return load
+
+
+@pytest.fixture
+def overlapping():
+    """Two overlapping classes, 400 rows against 60, without ties."""
+    rng = np.random.default_rng(7)
+    X = np.concatenate((rng.normal(size=(400, 3)), rng.normal(1.2, 1, size=(60, 3))))
+    y = np.repeat([0, 1], [400, 60])
+    order = rng.permutation(len(y))
+    return X[order], y[order]

@@ -1,0 +1,129 @@
+"""A plain, independent reading of the paper's Algorithm 1, and of the rules for more classes.
+
+It shares no code with the package. It is slow and has no tricks: all distances of a row
+to all others, in float64 by subtraction, a full sort, a loop over rows for the rules.
+"""
+
+from collections import Counter
+from fractions import Fraction
+
+import numpy as np
+
+
+def distances_to_all(X, rows, metric):
+    """Distances of some rows to all rows, squares added one feature after the other."""
+    X = np.asarray(X, dtype=np.float64)
+    if metric == "cosine":
+        lengths = np.zeros(len(X))
+        for f in range(X.shape[1]):
+            lengths += X[:, f] ** 2
+        lengths = np.sqrt(lengths)
+        zero = lengths == 0
+        X = X / np.where(zero, 1.0, lengths)[:, None]
+    columns = np.ascontiguousarray(X.T)
+    squares = np.zeros((len(rows), len(X)))
+    for column in columns:
+        difference = column[rows][:, None] - column[None, :]
+        difference *= difference
+        squares += difference
+    if metric == "cosine":
+        squares /= 2
+        squares[zero[rows]] = 1.0
+        squares[:, zero] = 1.0
+        return squares
+    return np.sqrt(squares)
+
+
+def neighbours(X, k, *, rows=None, metric=None):
+    """The k nearest rows in the order (distance, row index), the row itself left out."""
+    n, d = X.shape
+    metric = metric or ("euclidean" if d <= 100 else "cosine")
+    rows = np.arange(n) if rows is None else np.asarray(rows)
+    indices, distances = np.empty((len(rows), k), dtype=int), np.empty((len(rows), k))
+    step = max(1, 400_000 // n)
+    for start in range(0, len(rows), step):
+        block = rows[start : start + step]
+        for place, (row, d_row) in enumerate(
+            zip(block, distances_to_all(X, block, metric), strict=True), start
+        ):
+            d_row[row] = np.inf
+            # All that could be among the k nearest, ties included; then the full order.
+            near = np.flatnonzero(d_row <= np.partition(d_row, k - 1)[k - 1])
+            order = sorted(near.tolist(), key=lambda j: (d_row[j], j))[:k]
+            indices[place], distances[place] = order, d_row[order]
+    return indices, distances
+
+
+def votes(indices, distances, y, *, balanced=False):
+    """Per row a dict class -> vote, and the mean distance of its neighbours."""
+    sizes = Counter(y.tolist())
+    result = []
+    for near, d in zip(indices, distances, strict=True):
+        weight = [1.0 / (float(x) + 1e-8) for x in d]
+        if balanced:
+            weight = [
+                w * len(y) / (len(sizes) * sizes[y[j].item()])
+                for w, j in zip(weight, near, strict=True)
+            ]
+        total = sum(weight)
+        vote = dict.fromkeys(sizes, 0.0)
+        for w, j in zip(weight, near, strict=True):
+            vote[y[j].item()] += w / total
+        result.append((vote, sum(d.tolist()) / len(d)))
+    return result
+
+
+def by_size(y):
+    """Classes from the largest to the smallest, equal ones as they are sorted."""
+    sizes = Counter(y.tolist())
+    return sorted(sizes, key=lambda c: (-sizes[c], c))
+
+
+def predict(vote, order):
+    """The class with the highest vote; equal votes go to the larger class."""
+    best = max(vote.values())
+    return next(c for c in order if vote[c] >= best - 1e-12)
+
+
+def algorithm_1(counted, y, rows=None, alpha=0.3, beta=0.7, gamma=0.1):
+    """Removed rows, among `rows`, which must hold the whole minority. Two classes."""
+    rows = range(len(y)) if rows is None else rows
+    majority, minority = by_size(y)
+    size = int((y == minority).sum())
+    if size < 10:
+        return set()
+    removed, candidates = set(), []
+    for row, (vote, depth) in zip(rows, counted, strict=True):
+        predicted = predict(vote, [majority, minority])
+        if y[row] == majority:
+            if predicted == minority or vote[majority] < alpha - 1e-12:
+                removed.add(int(row))
+        elif predicted == majority and vote[majority] > beta + 1e-12:
+            candidates.append((-round(vote[majority], 11), depth, int(row)))
+    budget = int(Fraction(str(gamma)) * size)
+    return removed | {row for _, _, row in sorted(candidates)[:budget]}
+
+
+def many_classes(counted, y, alpha=0.3, beta=0.7, gamma=0.1, min_minority=10):
+    """Removed rows for more than two classes, the largest class strict."""
+    order = by_size(y)
+    sizes = Counter(y.tolist())
+    strict = order[0]
+    removed = set()
+    for place, c in enumerate(order[1:], 1):
+        if sizes[c] < min_minority:
+            continue
+        candidates = []
+        for row in np.flatnonzero(y == c).tolist():
+            vote, depth = counted[row]
+            larger = sum(vote[other] for other in order[:place])
+            if predict(vote, order) in order[:place] and larger > beta + 1e-12:
+                candidates.append((-round(larger, 11), depth, row))
+        removed |= {row for *_, row in sorted(candidates)[: int(Fraction(str(gamma)) * sizes[c])]}
+    floor = max(sizes[c] - sum(y[row] == c for row in removed) for c in order[1:])
+    going = []
+    for row in np.flatnonzero(y == strict).tolist():
+        vote, depth = counted[row]
+        if predict(vote, order) != strict or vote[strict] < alpha - 1e-12:
+            going.append((round(vote[strict], 11), depth, row))
+    return removed | {row for *_, row in sorted(going)[: max(0, sizes[strict] - floor)]}

@@ -1,0 +1,266 @@
+"""Every engine gives the k nearest rows in the canonical order, bit for bit."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from reference import neighbours
+from scipy import sparse
+from sklearn.metrics import pairwise_distances
+from sklearn.neighbors import KNeighborsTransformer, NearestNeighbors
+
+from rectifold import GMR
+from rectifold.engines import ENGINES, choose, search
+from rectifold.engines.contract import Neighbourhoods, Proposal
+from rectifold.engines.given import FromGraph, FromMetric, FromObject, as_graph
+from rectifold.engines.settle import pair_distances, settle
+from rectifold.space import Points, as_numbers, to_points
+
+
+def points_of(X, metric="euclidean"):
+    return to_points(as_numbers(X, name="X", hint="-"), metric, 100)
+
+
+def check(X, k, metric="euclidean", engine="exact", n_jobs=None):
+    points = points_of(X, metric)
+    found = search(ENGINES[engine], points, np.zeros(points.n, dtype=np.intp), k, n_jobs=n_jobs)
+    dense = X.toarray() if sparse.issparse(X) else X
+    indices, distances = neighbours(dense, k, rows=found.rows, metric=metric)
+    np.testing.assert_array_equal(found.indices, indices)
+    np.testing.assert_array_equal(found.distances, distances)
+
+
+def cloud(n=300, d=5, seed=0):
+    return np.random.default_rng(seed).normal(size=(n, d))
+
+
+HARD = {
+    "a cloud": cloud(),
+    "one feature": cloud(d=1),
+    "many features": cloud(d=120),
+    "more than a tree is good for": cloud(d=16),
+    "a grid": np.round(cloud() * 2),
+    "a grid of many features": np.round(cloud(d=40)),
+    "two values": (cloud(d=30) > 1).astype(float),
+    "every row thrice": np.tile(cloud(n=100), (3, 1)),
+    "one row many times, and few others": np.concatenate((np.zeros((250, 20)), cloud(50, 20))),
+    "all rows equally far from each other": np.eye(60),
+    "far from the origin": cloud(d=20) + 1e9,
+    "far from the origin, in few features": cloud(d=3) + 1e12,
+    "huge": cloud(d=20) * 1e140,
+    "tiny": cloud(d=20) * 1e-140,
+    "denormal squares": cloud(d=20) * 1e-158,
+    "denormal": cloud(d=3) * 1e-310,
+    "one outlier": np.concatenate((cloud(d=20), np.full((1, 20), 1e12))),
+    "features of very different scale": cloud(d=20) * 10.0 ** np.arange(-10, 10),
+    "near-ties": np.round(cloud(d=20)) + cloud(d=20, seed=1) * 1e-14,
+    "nearly equal rows far out": 1e6 + np.tile(cloud(30, 20), (10, 1)) + cloud(300, 20, 2) * 1e-9,
+}
+
+
+@pytest.mark.parametrize("k", [1, 15, 40])
+@pytest.mark.parametrize("name", HARD)
+def test_the_exact_engine_finds_the_canonical_neighbours(name, k):
+    check(HARD[name], k)
+
+
+@pytest.mark.parametrize("name", ["a grid", "every row thrice", "many features"])
+def test_all_other_rows_can_be_neighbours(name):
+    X = HARD[name][:50]
+    check(X, 49)
+
+
+@pytest.mark.parametrize("k", [1, 15, 200])
+@pytest.mark.parametrize("d", [2, 120])
+def test_cosine_neighbours_are_canonical_with_rows_that_have_no_direction(d, k):
+    X = cloud(d=d)
+    X[::7] = 0
+    X[::5] *= 3
+    check(X, k, "cosine")
+
+
+def test_cosine_neighbours_are_canonical_where_zero_rows_are_nearer_than_others():
+    X = np.concatenate((cloud(30, 3), -1e-3 * np.abs(cloud(30, 3)), np.zeros((40, 3))))
+    check(X, 15, "cosine")
+    check(np.zeros((1, 3)).repeat(20, 0) + np.eye(20, 3), 5, "cosine")
+
+
+def test_cosine_takes_rows_of_any_length():
+    X = cloud(d=20) * 10.0 ** np.random.default_rng(3).integers(-150, 150, size=(300, 1))
+    points = points_of(X, "cosine")
+    np.testing.assert_allclose((points.values**2).sum(axis=1), 1, rtol=1e-14)
+    assert points.zero is None
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "cosine"])
+@pytest.mark.parametrize("form", [sparse.csr_matrix, sparse.csc_matrix, sparse.csr_array])
+def test_sparse_rows_have_the_neighbours_of_dense_ones_bit_for_bit(metric, form):
+    X = np.round(cloud(d=50) - 0.8).clip(0)
+    X[::9] = 0
+    check(form(X), 15, metric)
+    ours, dense = points_of(form(X), metric), points_of(X, metric)
+    left, right = np.triu_indices(300, 1)
+    np.testing.assert_array_equal(
+        pair_distances(ours, left, right), pair_distances(dense, left, right)
+    )
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.data())
+def test_the_exact_engine_is_canonical_on_any_table(data):
+    rng = np.random.default_rng(data.draw(st.integers(0, 2**32 - 1)))
+    n, d = data.draw(st.integers(2, 120)), data.draw(st.integers(1, 30))
+    X = rng.normal(size=(n, d)) * 10.0 ** data.draw(st.integers(-8, 8))
+    X += data.draw(st.sampled_from([0, 1, 1e8]))
+    digits = data.draw(st.sampled_from([None, 0, 1]))
+    X = X if digits is None else np.round(X, digits)
+    X = X[rng.integers(0, n, size=n)] if data.draw(st.booleans()) else X
+    if (X == X[0]).all():
+        return
+    check(X, data.draw(st.integers(1, n - 1)), data.draw(st.sampled_from(["euclidean", "cosine"])))
+
+
+def test_large_tables_go_through_in_several_blocks(monkeypatch):
+    monkeypatch.setattr("rectifold.engines.exact._ROWS", 64)
+    monkeypatch.setattr("rectifold.engines.exact._PAIRS", 500)
+    for name in ("a grid", "every row thrice", "two values"):
+        check(HARD[name], 15)
+
+
+def test_auto_means_the_exact_engine():
+    assert choose("auto", points_of(cloud())) == "exact"
+    assert choose("exact", points_of(cloud())) == "exact"
+
+
+def test_settling_excludes_the_row_by_index_not_by_position():
+    X = np.zeros((4, 1))
+    X[3] = 1
+    proposal = Proposal(np.array([2]), np.array([0, 4]), np.array([3, 2, 1, 0]))
+    indices, distances = settle(Points(X, "euclidean"), proposal, 2)
+    assert indices.tolist() == [[0, 1]]
+    assert distances.tolist() == [[0.0, 0.0]]
+
+
+def test_settling_too_few_candidates_is_refused():
+    proposal = Proposal(np.array([5]), np.array([0, 2]), np.array([5, 1]))
+    with pytest.raises(ValueError, match="row 5 has 1 neighbours where 3 are needed"):
+        settle(Points(np.zeros((6, 1)), "euclidean"), proposal, 3)
+
+
+def test_fewer_neighbours_come_from_the_same_search():
+    points = points_of(cloud())
+    many = search(ENGINES["exact"], points, np.zeros(300, dtype=np.intp), 30)
+    few = search(ENGINES["exact"], points, np.zeros(300, dtype=np.intp), 7)
+    cut = many.nearest(7)
+    np.testing.assert_array_equal(cut.indices, few.indices)
+    np.testing.assert_array_equal(cut.distances, few.distances)
+    with pytest.raises(ValueError, match="31 neighbours asked for, where 30"):
+        many.nearest(31)
+    assert isinstance(cut, Neighbourhoods)
+
+
+@pytest.mark.parametrize("metric", ["manhattan", "chebyshev", "canberra", "correlation"])
+def test_other_metrics_of_scikit_learn_keep_the_canonical_order(metric):
+    X = np.round(cloud(n=200) * 2) + (np.arange(5) == 0)
+    found = search(FromMetric(), Points(X, metric), np.zeros(200, dtype=np.intp), 10)
+    distances = pairwise_distances(X, metric=metric)
+    np.fill_diagonal(distances, np.inf)
+    for row in range(200):
+        order = np.lexsort((np.arange(200), np.round(distances[row], 9)))[:10]
+        np.testing.assert_allclose(found.distances[row], distances[row, order], atol=1e-9)
+        if len(set(np.round(distances[row], 9))) == 200:
+            np.testing.assert_array_equal(found.indices[row], order)
+
+
+def test_a_callable_metric_works(overlapping):
+    X, y = overlapping
+    ours, named = GMR(metric=lambda a, b: np.abs(a - b).sum()), GMR(metric="manhattan")
+    ours.fit_resample(X, y)
+    named.fit_resample(X, y)
+    np.testing.assert_array_equal(ours.sample_indices_, named.sample_indices_)
+    assert "lambda" in ours.rectification_.summary()["metric"]
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "cosine", "manhattan"])
+def test_a_search_object_gives_the_same_answer_as_its_metric(overlapping, metric):
+    X, y = overlapping
+    plain = GMR(metric=metric)
+    plain.fit_resample(X, y)
+    given = GMR(n_neighbors=NearestNeighbors(n_neighbors=16, metric=metric))
+    given.fit_resample(X, y)
+    np.testing.assert_array_equal(given.sample_indices_, plain.sample_indices_)
+    np.testing.assert_allclose(
+        given.rectification_.confidence, plain.rectification_.confidence, atol=1e-12
+    )
+    assert given.metric_ == metric
+    assert given.rectification_.summary()["engine"] == "NearestNeighbors"
+    assert given.rectification_.summary()["n_neighbors"] == 15
+
+
+class OwnIndex:
+    """A search object that knows nothing of scikit-learn, and finds no row for itself."""
+
+    def __init__(self, n_neighbors):
+        self.n_neighbors = n_neighbors
+
+    def fit(self, X):
+        self.index = NearestNeighbors().fit(X)
+        self.known = {row.tobytes(): place for place, row in enumerate(X)}
+        return self
+
+    def kneighbors(self, X):
+        d, i = self.index.kneighbors(X, n_neighbors=self.n_neighbors + 1)
+        return d[:, 1:].astype(np.float32), i[:, 1:]
+
+
+def test_an_object_that_leaves_the_row_out_itself_loses_its_farthest_neighbour(overlapping):
+    X, y = overlapping
+    given, plain = GMR(n_neighbors=OwnIndex(16)), GMR()
+    given.fit_resample(X, y)
+    plain.fit_resample(X, y)
+    np.testing.assert_array_equal(given.sample_indices_, plain.sample_indices_)
+    assert FromObject(OwnIndex(16)).k == 15
+    assert given.metric_ == "given"
+
+
+def test_a_metric_beside_a_search_object_is_refused(overlapping):
+    with pytest.raises(ValueError, match="set it on the object"):
+        GMR(n_neighbors=NearestNeighbors(n_neighbors=4), metric="cosine").fit_resample(*overlapping)
+
+
+@pytest.mark.parametrize("dense", [False, True])
+def test_a_precomputed_graph_gives_the_same_answer(overlapping, dense):
+    X, y = overlapping
+    if dense:
+        graph = pairwise_distances(X)
+    else:
+        graph = KNeighborsTransformer(n_neighbors=20).fit_transform(X)
+    given, plain = GMR(metric="precomputed"), GMR()
+    kept, labels = given.fit_resample(graph, y)
+    plain.fit_resample(X, y)
+    np.testing.assert_array_equal(given.sample_indices_, plain.sample_indices_)
+    m = len(given.sample_indices_)
+    assert kept.shape == (m, m)
+    assert len(labels) == m
+    assert FromGraph() == FromGraph()
+
+
+@pytest.mark.parametrize(
+    ("graph", "message"),
+    [
+        (sparse.csr_array((5, 4)), "square graph of distances"),
+        (np.full((30, 30), -1.0), "none negative"),
+        (np.full((30, 30), np.nan), "NaN or inf"),
+        (sparse.eye_array(30, format="csr"), "row 0 of the precomputed graph has 0 neighbours"),
+    ],
+)
+def test_a_graph_that_is_none_is_refused(graph, message):
+    with pytest.raises(ValueError, match=message):
+        as_graph(graph, 5)
+
+
+def test_precomputed_goes_with_nothing_that_would_be_ignored(overlapping):
+    X, y = overlapping
+    graph = KNeighborsTransformer(n_neighbors=20).fit_transform(X)
+    with pytest.raises(ValueError, match="space must be None"):
+        GMR(metric="precomputed", space="auto").fit_resample(graph, y)
