@@ -34,3 +34,33 @@ def test_parameters_are_validated(estimator):
 
 def test_column_names_are_kept_and_compared():
     check_dataframe_column_names_consistency("GMR", GMR())
+
+
+def public_objects():
+    """Every public class, and every public method that the package itself defines."""
+    for cls in (GMR, Rectification, TableSpace):
+        yield pytest.param(cls, ClassDoc, id=cls.__name__)
+        for name, member in vars(cls).items():
+            if not name.startswith("_") and inspect.isfunction(member):
+                yield pytest.param(member, FunctionDoc, id=f"{cls.__name__}.{name}")
+
+
+@pytest.mark.parametrize(("documented", "reader"), list(public_objects()))
+def test_documentation_names_the_parameters_of_the_signature(documented, reader):
+    doc = reader(documented)
+    assert doc["Summary"]
+    parameters = [name for name in inspect.signature(documented).parameters if name != "self"]
+    if documented is Rectification:
+        return  # users are given one, and read its attributes
+    documented_names = [n.strip(" *") for p in doc["Parameters"] for n in p.name.split(",")]
+    assert documented_names == parameters
+
+
+@pytest.mark.parametrize("estimator", [GMR, TableSpace])
+def test_documentation_names_all_fitted_attributes(estimator, overlapping):
+    X, y = overlapping
+    fitted = estimator()
+    fitted.fit_resample(X, y) if estimator is GMR else fitted.fit(X)
+    documented = {attribute.name for attribute in ClassDoc(estimator)["Attributes"]}
+    found = {name for name in vars(fitted) if name.endswith("_") and not name.startswith("_")}
+    assert found - {"feature_names_in_"} == documented - {"feature_names_in_"}

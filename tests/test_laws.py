@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from reference import algorithm_1, many_classes, neighbours, votes
 
 from rectifold import GMR
 from rectifold.rules import cap
+from reference import algorithm_1, many_classes, neighbours, votes
 
 FEW = settings(max_examples=60, deadline=None)
 SOME = settings(max_examples=30, deadline=None)

@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
-from conftest import NAMES
-from reference import algorithm_1, neighbours, votes
 from sklearn.preprocessing import StandardScaler
 
+from conftest import NAMES
 from rectifold import GMR
+from reference import algorithm_1, neighbours, votes
 
 #: Too large for the default run; `make test-slow` compares all rows of all sets.
 LARGE = ("webpage", "protein_homo")

@@ -79,19 +79,19 @@ class Rectification:
     --------
     >>> from sklearn.datasets import make_classification
     >>> from rectifold import GMR
-    >>> X, y = make_classification(n_samples=1000, weights=[0.9], flip_y=0.05,
-    ...                            random_state=0)
+    >>> X, y = make_classification(n_samples=1000, n_features=4, weights=[0.85],
+    ...                            flip_y=0.05, random_state=0)
     >>> gmr = GMR()
     >>> X_clean, y_clean = gmr.fit_resample(X, y)
     >>> print(gmr.rectification_)
-    Rectification: 41 of 1000 rows removed, 24 spared
+    Rectification: 20 of 1000 rows removed, 13 spared
       class  role       before  after  intrusion  ambiguity  deep noise  spared
-          0  strict        882    852         30          0           0       0
-          1  protected     118    107          0          0          11      24
-    imbalance ratio 7.47 -> 7.96, euclidean, k = 15, engine exact
+          0  strict        828    825          3          0           0       0
+          1  protected     172    155          0          0          17      13
+    imbalance ratio 4.81 -> 5.32, euclidean, k = 15, engine exact
     >>> milder = gmr.rectification_.redecide(gamma=0)
     >>> int(milder.removed.sum())
-    30
+    3
     """
 
     target: Target
@@ -168,7 +168,7 @@ class Rectification:
             What `GMR` with these thresholds would have recorded.
         """
         given = {"alpha": alpha, "beta": beta, "gamma": gamma}
-        changed = {name: value for name, value in given.items() if value is not None}
+        changed: dict[str, Any] = {name: v for name, v in given.items() if v is not None}
         for name, value in changed.items():
             if not 0 <= value <= 1:
                 raise ValueError(f"{name}={value} is outside its range: it must be in [0, 1].")
@@ -296,7 +296,16 @@ class Rectification:
     def __repr__(self) -> str:
         """Show counts per class and reason as a small table."""
         facts = self.summary()
-        head = ["class", "role", "before", "after", "intrusion", "ambiguity", "deep noise", "spared"]
+        head = [
+            "class",
+            "role",
+            "before",
+            "after",
+            "intrusion",
+            "ambiguity",
+            "deep noise",
+            "spared",
+        ]
         keys = ["label", *(name.replace(" ", "_") for name in head[1:])]
         lines = [head, *([str(one[key]) for key in keys] for one in facts["classes"])]
         widths = [max(len(line[i]) for line in lines) for i in range(len(head))]

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-import narwhals as nw
+import narwhals.stable.v2 as nw
 import numpy as np
 import numpy.typing as npt
 from imblearn.utils import check_target_type
@@ -42,6 +42,8 @@ def encode(y: Any) -> Target:
     Target
     """
     y = _as_array(y)
+    if not len(y):
+        raise ValueError("y has 0 samples: there is nothing to clean.")
     missing = _missing(y)
     if missing.any():
         first = int(np.flatnonzero(missing)[0])

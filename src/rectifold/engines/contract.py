@@ -66,6 +66,4 @@ class Neighbourhoods:
         """
         if not 1 <= k <= self.k:
             raise ValueError(f"k={k} neighbours asked for, where {self.k} were searched for.")
-        return Neighbourhoods(
-            self.rows, self.indices[:, :k], self.distances[:, :k], self.certified
-        )
+        return Neighbourhoods(self.rows, self.indices[:, :k], self.distances[:, :k], self.certified)

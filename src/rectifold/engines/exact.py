@@ -81,9 +81,7 @@ def propose(
             yield _with_everyone(answer, rows, zeros[: k + 1])
 
 
-def _propose(
-    values: Matrix, unit_length: bool, k: int, n_jobs: int | None
-) -> Iterator[Proposal]:
+def _propose(values: Matrix, unit_length: bool, k: int, n_jobs: int | None) -> Iterator[Proposal]:
     distinct = _group(values)
     n_groups = len(distinct.counts)
     finder, scales, relative = _finder(distinct.values, unit_length, n_jobs)
@@ -181,14 +179,11 @@ def _split(rows: Ints, size: int) -> list[Ints]:
 
 def _ranges(starts: Ints, lengths: Ints) -> Ints:
     """Concatenate arange(start, start + length) over all pairs."""
-    ends = np.cumsum(lengths)
-    total = int(ends[-1]) if len(ends) else 0
-    return np.arange(total) + np.repeat(starts - (ends - lengths), lengths)
+    begins = np.cumsum(lengths) - lengths
+    return np.repeat(starts - begins, lengths) + np.arange(lengths.sum(), dtype=np.intp)
 
 
-def _finder(
-    values: Matrix, unit_length: bool, n_jobs: int | None
-) -> tuple[Finder, Floats, float]:
+def _finder(values: Matrix, unit_length: bool, n_jobs: int | None) -> tuple[Finder, Floats, float]:
     """Give a search over points, and the bound on the rounding of what it returns.
 
     The bound is a pair (scales, relative): for a query x and any point, the squared

@@ -84,7 +84,8 @@ def _squared_differences(values: Matrix, left: Ints, right: Ints) -> Floats:
         difference.sort_indices()
         owner = np.repeat(np.arange(len(left)), np.diff(difference.indptr))
         # bincount adds in the order of its input: feature by feature.
-        return np.bincount(owner, weights=difference.data**2, minlength=len(left))
+        weights = difference.data**2
+        return np.bincount(owner, weights, minlength=len(left)).astype(np.float64, copy=False)
     difference = values[left]
     difference -= values[right]
     difference *= difference

@@ -1,0 +1,109 @@
+"""Bad input gets one clear sentence that says what was wrong and what would be right."""
+
+import datetime
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from scipy import sparse
+
+from rectifold import GMR
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(100, 3))
+y = np.repeat([0, 1], [70, 30])
+
+
+def with_value(value):
+    changed = X.copy()
+    changed[5, 1] = value
+    return changed
+
+
+FRAME = pd.DataFrame(X, columns=["a", "b", "c"])
+WRONG = {
+    "one class only": (X, np.zeros(100, dtype=int), "at least two classes.*only one class: 0"),
+    "a class of one row": (X, np.r_[np.zeros(99, dtype=int), 1], "class 1 of y has a single row"),
+    "a class of one row, named": (X, ["a"] * 99 + ["b"], "class 'b' of y has a single row"),
+    "fewer rows than neighbours": (X[60:75], y[60:75], "n_neighbors=15 needs at least 16 rows"),
+    "NaN in y": (X, np.r_[y[:-1], np.nan], "y has 1 missing values.*first in row 99"),
+    "None in y": (X, ["a"] * 50 + [None] + ["b"] * 49, "y has 1 missing.*first in row 50"),
+    "nan among names in y": (X, ["a"] * 50 + [np.nan] + ["b"] * 49, "y has 1 missing"),
+    "NA in y": (X, pd.Series([*y[:-1], pd.NA], dtype="Int64"), "y has 1 missing values"),
+    "null in y": (X, pl.Series([*y[:-1].tolist(), None]), "y has 1 missing values"),
+    "null among names in y": (X, pl.Series(["a"] * 50 + ["b"] * 49 + [None]), "y has 1 missing"),
+    "NaN in categorical y": (X, pd.Series(["a", "b", None] * 33 + ["a"], dtype="category"), "33 m"),
+    "mixed labels": (X, np.array(["a"] * 50 + [1] * 50, dtype=object), "mixes labels.*int, str"),
+    "a regression target": (X, RNG.normal(size=100), "Unknown label type: continuous"),
+    "a regression target of ints": (X, np.arange(100), "100 distinct values in 100 rows"),
+    "names as labels": (X, [f"id{i}" for i in range(100)], "looks like a regression target or an"),
+    "no y": (X, None, "requires y to be passed"),
+    "more labels than rows": (X, np.r_[y, 0], "inconsistent numbers of samples"),
+    "inf in X": (with_value(np.inf), y, r"column 1 of X holds infinite values \(inf\).*auto"),
+    "NaN in X": (with_value(np.nan), y, r"column 1 of X holds missing values \(NaN\).*auto"),
+    "NaN in a frame": (FRAME.where(FRAME < 1), y, "column 'a' of X holds missing values"),
+    "inf in a sparse matrix": (sparse.csr_matrix(with_value(-np.inf)), y, "column 1 of X.*inf"),
+    "NaN in a sparse matrix": (sparse.csc_matrix(with_value(np.nan)), y, "column 1 of X.*NaN"),
+    "constant features": (np.ones((100, 3)), y, "every column of X is constant"),
+    "constant sparse features": (sparse.csr_matrix(np.ones((100, 3))), y, "every column of X"),
+    "no entries at all": (sparse.csr_matrix((100, 3)), y, "every column of X is constant"),
+    "text": (FRAME.assign(b="red"), y, "column 'b' of X holds text or categories.*space='auto'"),
+    "text in polars": (pl.DataFrame({"b": ["r"] * 100}), y, "column 'b' of X holds text"),
+    "dates": (FRAME.assign(b=datetime.datetime(2024, 1, 1)), y, "column 'b' of X holds dates"),
+    "text in an array": (np.where(X > 0, "red", "blue"), y, "X holds text.*space='auto'"),
+    "text in objects": (X.astype(object) + np.array([0, 0, 0j]), y, "omplex|argument"),
+    "values beyond squares": (X * 1e200, y, "values beyond 1e\\+150"),
+    "one dimension": (X[:, 0], y, "Expected 2D array"),
+    "no rows": (X[:0], y[:0], "0 sample|at least|minimum of 1"),
+    "no columns": (X[:, :0], y, "0 feature"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_wrong_data_is_refused_in_a_sentence(name):
+    rows, labels, message = WRONG[name]
+    with pytest.raises((ValueError, TypeError), match=f"(?s){message}") as caught:
+        GMR().fit_resample(rows, labels)
+    assert str(caught.value).strip()
+
+
+@pytest.mark.parametrize(
+    ("parameter", "value"),
+    [
+        ("n_neighbors", -1),
+        ("n_neighbors", 0),
+        ("n_neighbors", 2.5),
+        ("n_neighbors", "3"),
+        ("alpha", -0.1),
+        ("alpha", 1.1),
+        ("beta", 2),
+        ("gamma", -1),
+        ("gamma", float("nan")),
+        ("epsilon", 0),
+        ("min_minority", -1),
+        ("metric", 3),
+        ("metric_threshold", 1.5),
+        ("class_weight", "inverse"),
+        ("space", "scaled"),
+        ("engine", "quantum"),
+        ("n_jobs", 1.5),
+        ("sampling_strategy", "minority"),
+    ],
+)
+def test_wrong_parameters_are_refused_by_name(parameter, value):
+    with pytest.raises(ValueError, match=f"'{parameter}' parameter of GMR must be"):
+        GMR(**{parameter: value}).fit_resample(X, y)
+
+
+@pytest.mark.parametrize("alpha", [-0.01, 1.01])
+def test_redeciding_with_a_threshold_out_of_range_is_refused(alpha):
+    gmr = GMR()
+    gmr.fit_resample(X, y)
+    with pytest.raises(ValueError, match=r"alpha=.* must be in \[0, 1\]"):
+        gmr.rectification_.redecide(alpha=alpha)
+
+
+def test_an_unknown_metric_is_refused():
+    with pytest.raises(ValueError, match="Metric 'as the crow flies' not valid"):
+        GMR(metric="as the crow flies").fit_resample(X, y)

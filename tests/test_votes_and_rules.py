@@ -1,0 +1,156 @@
+"""Votes and rules, on neighbourhoods small enough to reckon by hand."""
+
+import numpy as np
+import pytest
+
+from rectifold.engines.contract import Neighbourhoods
+from rectifold.rules import DECISIONS, REASONS, Thresholds, cap, decide, guarded
+from rectifold.votes import Votes, count_votes, size_order
+
+
+def neighbourhoods(indices, distances, certified=None):
+    indices = np.array(indices)
+    none = np.zeros(len(indices), dtype=bool)
+    certified = none if certified is None else np.array(certified)
+    rows = np.flatnonzero(~certified)
+    return Neighbourhoods(rows, indices[rows], np.array(distances, dtype=float)[rows], certified)
+
+
+def votes_of(predicted, confidence, larger, depth=None, majority=None):
+    n = len(predicted)
+    larger = np.array(larger, dtype=float)
+    return Votes(
+        predicted=np.array(predicted),
+        confidence=np.array(confidence, dtype=float),
+        majority_confidence=larger if majority is None else np.array(majority, dtype=float),
+        larger=larger,
+        depth=np.arange(n, dtype=float) if depth is None else np.array(depth, dtype=float),
+    )
+
+
+def reasons(decisions):
+    return [
+        f"{DECISIONS[d]} {REASONS[r]}".strip()
+        for d, r in zip(decisions.decision, decisions.reason, strict=True)
+    ]
+
+
+def test_a_nearer_neighbour_has_more_weight():
+    labels = np.array([0, 0, 1])
+    votes = count_votes(
+        neighbourhoods([[1, 2], [0, 2], [0, 1]], [[1, 3], [1, 1], [2, 2]]),
+        labels,
+        np.array([2, 1]),
+        epsilon=1e-300,
+    )
+    np.testing.assert_allclose(votes.confidence, [0.75, 0.5, 0])
+    np.testing.assert_allclose(votes.majority_confidence, [0.75, 0.5, 1])
+    np.testing.assert_allclose(votes.larger, [0, 0, 1])
+    np.testing.assert_allclose(votes.depth, [2, 1, 2])
+    # The second row's votes are equal: that goes to the larger class.
+    assert votes.predicted.tolist() == [0, 0, 0]
+
+
+def test_votes_equal_but_for_rounding_go_to_the_larger_class():
+    labels = np.array([1, 1, 1, 0, 0])
+    near = neighbourhoods([[1, 2, 3, 4]] * 5, [[0.1, 0.3, 0.3, 0.1 + 1e-17]] * 5)
+    votes = count_votes(near, labels, np.array([3, 2]))
+    assert votes.predicted[0] == 0
+    votes = count_votes(near, labels, np.array([2, 3]))
+    assert votes.predicted[0] == 1
+
+
+def test_balanced_votes_count_a_rare_class_for_more():
+    labels = np.array([0, 0, 0, 1])
+    near = neighbourhoods([[1, 3]] * 4, [[1, 1]] * 4)
+    votes = count_votes(near, labels, np.array([3, 1]), class_weight="balanced")
+    np.testing.assert_allclose(votes.confidence[0], 0.25)
+    assert votes.predicted[0] == 1
+
+
+def test_a_certificate_is_a_vote_of_one_for_the_own_class():
+    labels = np.array([0, 1, 1])
+    near = neighbourhoods([[1, 2]] * 3, [[1, 1]] * 3, certified=[False, True, True])
+    votes = count_votes(near, labels, np.array([1, 2]))
+    assert votes.confidence.tolist() == [0, 1, 1]
+    assert votes.predicted.tolist() == [1, 1, 1]
+    assert votes.majority_confidence.tolist() == [1, 1, 1]
+    assert np.isnan(votes.depth).tolist() == [False, True, True]
+
+
+def test_classes_are_ordered_by_size_then_as_sorted():
+    assert size_order(np.array([5, 9, 5, 9])).tolist() == [1, 3, 0, 2]
+
+
+def test_strict_rows_go_as_intrusion_or_ambiguity():
+    labels = np.zeros(4, dtype=int)
+    sizes = np.array([40, 30])
+    votes = votes_of([0, 1, 0, 0], [0.9, 0.1, 0.29, 0.3], [0, 0, 0, 0])
+    out = decide(
+        votes, labels, sizes, frozenset({0}), frozenset({1}), Thresholds(), keep_floor=False
+    )
+    assert reasons(out) == ["kept", "removed intrusion", "removed ambiguity", "kept"]
+
+
+def test_a_vote_at_the_threshold_is_not_beyond_it_whatever_the_rounding():
+    labels = np.array([0, 1, 1])
+    sizes = np.array([40, 30])
+    votes = votes_of([0, 0, 0], [0.3 - 1e-16, 0, 0], [0, 0.7 + 1e-16, 0.7 + 1e-9])
+    out = decide(
+        votes, labels, sizes, frozenset({0}), frozenset({1}), Thresholds(), keep_floor=False
+    )
+    assert reasons(out) == ["kept", "kept", "removed deep noise"]
+
+
+def test_the_cap_takes_the_most_contradicted_then_the_most_deeply_embedded():
+    labels = np.ones(6, dtype=int)
+    sizes = np.array([400, 30])
+    larger = [0.8, 1.0, 1.0 - 1e-14, 1.0, 0.95, 0.6]
+    votes = votes_of([0] * 6, 1 - np.array(larger), larger, depth=[1, 5, 3, 5, 1, 1])
+    out = decide(
+        votes, labels, sizes, frozenset({0}), frozenset({1}), Thresholds(), keep_floor=False
+    )
+    assert cap(0.1, 30) == 3
+    assert reasons(out) == [
+        "spared deep noise",
+        "removed deep noise",
+        "removed deep noise",
+        "removed deep noise",
+        "spared deep noise",
+        "kept",
+    ]
+    out = decide(
+        votes, labels, sizes, frozenset({0}), frozenset({1}), Thresholds(gamma=0.04),
+        keep_floor=False,
+    )  # fmt: skip
+    # Within 1e-12 all three have vote 1, and the second of them lies deepest.
+    assert [i for i, r in enumerate(reasons(out)) if r.startswith("removed")] == [2]
+
+
+def test_the_floor_keeps_the_most_confident_rows():
+    labels = np.zeros(5, dtype=int)
+    sizes = np.array([5, 3, 2])
+    votes = votes_of([1, 1, 1, 1, 0], [0.4, 0.1, 0.2, 0.3, 0.9], [0] * 5)
+    roles = frozenset({0}), frozenset({1, 2})
+    out = decide(votes, labels, sizes, *roles, Thresholds(min_minority=0), keep_floor=True)
+    assert reasons(out) == [
+        "spared intrusion",
+        "removed intrusion",
+        "removed intrusion",
+        "spared intrusion",
+        "kept",
+    ]
+
+
+def test_the_guard_is_for_two_classes():
+    assert guarded(np.array([100, 9]), 10)
+    assert not guarded(np.array([100, 10]), 10)
+    assert not guarded(np.array([100, 9, 9]), 10)
+
+
+@pytest.mark.parametrize(
+    ("gamma", "size", "most"),
+    [(0.29, 100, 29), (0.1, 35, 3), (0.0, 50, 0), (1.0, 7, 7), (1 / 3, 3, 0), (1e-5, 100_000, 1)],
+)
+def test_the_cap_is_a_floor_in_exact_decimals(gamma, size, most):
+    assert cap(gamma, size) == most
