@@ -88,6 +88,8 @@ def count_votes(
         by_rank = np.bincount(
             cell.ravel(), weights=weights.ravel(), minlength=len(rows) * len(sizes)
         ).reshape(len(rows), len(sizes))
+        # Weights that are added up can exceed one by a rounding; a share never does.
+        np.minimum(by_rank, 1.0, out=by_rank)
         best = by_rank >= by_rank.max(axis=1, keepdims=True) - TOLERANCE
         own = rank[labels[rows]]
         itself = np.arange(len(rows))
@@ -95,7 +97,7 @@ def count_votes(
         votes.confidence[rows] = by_rank[itself, own]
         votes.majority_confidence[rows] = by_rank[:, 0]
         below = np.concatenate((np.zeros((len(rows), 1)), np.cumsum(by_rank, axis=1)), axis=1)
-        votes.larger[rows] = below[itself, own]
+        votes.larger[rows] = np.minimum(below[itself, own], 1.0)
         votes.depth[rows] = _sum_in_order(distances) / k
     return votes
 

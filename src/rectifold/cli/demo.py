@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .cleaning import explain
-from .files import FileProblem, check_outputs, format_of, whole_files
-from .progress import listening, report
+from rectifold.cli.clean import explain
+from rectifold.files import FileProblem, check_outputs, format_of, whole_files
+from rectifold.progress import listening, report
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -66,8 +66,7 @@ def clean_wines(folder: Path) -> Wines:
 
     from rectifold import GMR
     from rectifold.datasets import load_wine_quality
-
-    from .arrowfile import ArrowTable
+    from rectifold.files.arrow import ArrowTable
 
     cleaned, removed = folder / "cleaned.csv", folder / "removed.csv"
     with _folder(folder):
@@ -101,7 +100,8 @@ def compare(
     """Compare classifiers without and with cleaning, on the same folds.
 
     Scaling and cleaning are steps of a pipeline: they see the training part of each fold and
-    nothing else, and no test row is ever removed.
+    nothing else, and no test row is ever removed. Rows that are copies of each other are always
+    on the same side of a split.
 
     Parameters
     ----------
@@ -110,7 +110,7 @@ def compare(
     labels : pandas.Series
         Their classes, two of them; the rarer one is to be found.
     n_splits, n_repeats : int
-        Of the repeated stratified cross-validation.
+        How many folds, and how often rows are dealt to them anew.
 
     Returns
     -------
@@ -125,7 +125,7 @@ def compare(
     from sklearn.ensemble import RandomForestClassifier
     from sklearn.linear_model import LogisticRegression
     from sklearn.metrics import average_precision_score
-    from sklearn.model_selection import RepeatedStratifiedKFold
+    from sklearn.model_selection import StratifiedGroupKFold
     from sklearn.preprocessing import StandardScaler
 
     from rectifold import GMR
@@ -141,8 +141,14 @@ def compare(
     }
     rows = features.to_numpy()
     positive = (labels == labels.value_counts().idxmin()).to_numpy().astype(int)
-    splitter = RepeatedStratifiedKFold(n_splits=n_splits, n_repeats=n_repeats, random_state=0)
-    folds = list(splitter.split(rows, positive))
+    copies = np.unique(rows, axis=0, return_inverse=True)[1]
+    folds = [
+        fold
+        for seed in range(n_repeats)
+        for fold in StratifiedGroupKFold(n_splits, shuffle=True, random_state=seed).split(
+            rows, positive, copies
+        )
+    ]
     total = len(classifiers) * len(cleanings) * len(folds)
     done = 0
     results: list[dict[str, Any]] = []

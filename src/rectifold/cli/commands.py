@@ -14,7 +14,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand
 
-from .cleaning import Request, UsageProblem, clean_file
+from rectifold.cli.clean import Request, UsageProblem, clean_file
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
 
@@ -121,10 +121,10 @@ def clean(
     missing_target: Annotated[
         MissingTarget, typer.Option(help="What becomes of rows without a label.")
     ] = MissingTarget.error,
-    strict: Annotated[
+    only: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="CLASS", help="Clean without a cap; by default the largest. Repeatable."
+            metavar="CLASS", help="Clean this class without a cap, and no other. Repeatable."
         ),
     ] = None,
     n_neighbors: Annotated[
@@ -197,11 +197,11 @@ def clean(
         drop=drop or [],
         ignore=ignore or [],
         missing_target=missing_target.value,
-        strict=strict or [],
+        only=only or [],
         settings=settings,
         encoding=encoding,
     )
-    from . import terminal
+    from rectifold.cli import terminal
 
     with _stoppable(), terminal.progress("looking at neighbours", not (quiet or as_json)):
         result = clean_file(request)
@@ -221,8 +221,8 @@ def demo(
     ] = Path("rectifold-demo"),
 ) -> None:
     """Clean a real table, and measure whether that helps."""
-    from . import terminal
-    from .demo import clean_wines, compare
+    from rectifold.cli import terminal
+    from rectifold.cli.demo import clean_wines, compare
 
     with _stoppable():
         wines = clean_wines(output_dir)

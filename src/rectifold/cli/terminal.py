@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import textwrap
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TextIO
@@ -11,14 +12,16 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from .progress import listening
-from .visible import visible
+from rectifold.cli.visible import visible
+from rectifold.progress import listening
 
 if TYPE_CHECKING:
-    from .demo import Wines
+    from rectifold.cli.demo import Wines
 
 #: Characters of a label or a column name that a table shows.
 _WIDTH = 24
+#: Characters for the name of a fact.
+_NAMES = 17
 #: Columns of the demonstration's table that are shown besides its target.
 N_COLUMNS = 3
 
@@ -98,7 +101,7 @@ def show_files(result: dict[str, Any]) -> None:
     Parameters
     ----------
     result : dict
-        As `rectifold.cleaning.clean_file` gives it.
+        As `rectifold.cli.clean.clean_file` gives it.
     """
     out = console(sys.stdout)
     missing = result["missing_target"]
@@ -109,9 +112,9 @@ def show_files(result: dict[str, Any]) -> None:
         _fact(out, "written", "nothing (--dry-run)")
         return
     gone = result["rows_in"] - result["rows_out"]
-    _fact(out, "written", f"{result['rows_out']:,} rows to {visible(result['output'])}")
+    _fact(out, "written", f"{result['rows_out']:,} rows to {visible(result['output'])}", whole=True)
     if result["removed_file"] is not None:
-        _fact(out, "", f"{gone:,} removed rows to {visible(result['removed_file'])}")
+        _fact(out, "", f"{gone:,} removed rows to {visible(result['removed_file'])}", whole=True)
 
 
 def show_wines(wines: Wines) -> None:
@@ -142,8 +145,13 @@ def show_wines(wines: Wines) -> None:
             row["rectifold_reason"],
         )
     out.print("", table, "", sep="\n")
-    _fact(out, "written", f"{wines.summary['kept']:,} rows to {visible(wines.cleaned)}")
-    _fact(out, "", f"{wines.summary['removed']:,} removed rows to {visible(wines.removed)}")
+    _fact(out, "written", f"{wines.summary['kept']:,} rows to {visible(wines.cleaned)}", whole=True)
+    _fact(
+        out,
+        "",
+        f"{wines.summary['removed']:,} removed rows to {visible(wines.removed)}",
+        whole=True,
+    )
 
 
 def show_comparison(comparison: list[dict[str, Any]]) -> None:
@@ -152,14 +160,15 @@ def show_comparison(comparison: list[dict[str, Any]]) -> None:
     Parameters
     ----------
     comparison : list of dict
-        As `rectifold.demo.compare` gives it.
+        As `rectifold.cli.demo.compare` gives it.
     """
     out = console(sys.stdout)
     out.print(
         Text(
             "\nDoes it help? AUPRC by cross-validation on the same folds, with scaling and "
-            "cleaning inside the training part of each; differences against no cleaning, with "
-            "standard errors corrected for training parts that overlap:"
+            "cleaning inside the training part of each, and copies of a row on one side; "
+            "differences against no cleaning, with standard errors corrected for training parts "
+            "that overlap:"
         )
     )
     table = _table(
@@ -234,6 +243,9 @@ def _table(words: list[str], numbers: list[str]) -> Table:
     return table
 
 
-def _fact(out: Console, name: str, words: str) -> None:
-    # Never wrapped: a path is there to be copied.
-    out.print(Text(f"{name:<17}{words}"), soft_wrap=True)
+def _fact(out: Console, name: str, words: str, *, whole: bool = False) -> None:
+    # A path is there to be copied: it stays whole, however narrow the terminal.
+    room = max(20, out.width - _NAMES)
+    lines = [words] if whole else textwrap.wrap(words, room, break_on_hyphens=False)
+    for i, line in enumerate(lines):
+        out.print(Text(f"{'' if i else name:<{_NAMES}}{line}"), soft_wrap=True)

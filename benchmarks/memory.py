@@ -1,0 +1,50 @@
+"""Peak memory of one cleaning run, in a process of its own.
+
+    python benchmarks/memory.py [ROWS] [COLUMNS]
+
+Prints JSON: the input's size, the peak resident memory of the process that holds it and
+cleans it, and the share of that which the imports alone take.
+"""
+
+import json
+import resource
+import sys
+
+import numpy as np
+
+from rectifold import GMR
+
+
+def peak_megabytes() -> float:
+    """Peak resident memory of this process so far (Linux counts in kilobytes)."""
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak / (1e6 if sys.platform == "darwin" else 1e3)
+
+
+def main(rows: int = 100_000, columns: int = 30) -> None:
+    """Make two overlapping clouds, clean them, print what it took."""
+    imports = peak_megabytes()
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(rows, columns))
+    y = (rng.random(rows) < 0.02).astype(int)
+    X[y == 1] += 1.0
+    gmr = GMR(n_jobs=-1)
+    gmr.fit_resample(X, y)
+    facts = gmr.rectification_.summary()
+    print(
+        json.dumps(
+            {
+                "rows": rows,
+                "columns": columns,
+                "input_mb": round(X.nbytes / 1e6, 1),
+                "imports_mb": round(imports, 1),
+                "peak_mb": round(peak_megabytes(), 1),
+                "removed": facts["removed"],
+                "seconds": {stage: round(s, 2) for stage, s in facts["seconds"].items()},
+            }
+        )
+    )
+
+
+if __name__ == "__main__":
+    main(*(int(argument) for argument in sys.argv[1:3]))

@@ -1,0 +1,309 @@
+"""A table in a file is cleaned into other files: what `rectifold clean` does."""
+
+from __future__ import annotations
+
+import difflib
+import re
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+from rectifold.files import Table, check_outputs, format_of, open_table, whole_files
+
+if TYPE_CHECKING:
+    import numpy as np
+    import pandas as pd
+    from numpy.typing import NDArray
+
+    from rectifold.rectification import Rectification
+
+#: The columns that the file of removed rows has besides those of the input.
+ADDED = (
+    "rectifold_row",
+    "rectifold_reason",
+    "rectifold_predicted",
+    "rectifold_confidence",
+    "rectifold_majority_confidence",
+)
+
+_TRANSLATIONS = (
+    (
+        r"^The '(\w+)' parameter of GMR must be (.*)\. Got (.*) instead\.$",
+        r"--\1 must be \2, not \3",
+    ),
+    (r"a str among \{(.*?)\}", r"one of \1"),
+    (
+        r"^Metric ('.*') not valid\..*",
+        r"--metric must be auto or one that scikit-learn knows, not \1",
+    ),
+    (
+        r"^Unknown label type: continuous.*",
+        "the target holds numbers with fractions, as a regression target does, and cleaning needs "
+        "a class label",
+    ),
+    (r"""space=(['"])(\w+)\1""", r"--space \2"),
+    (r"""(?<!['"])\by\b(?!['"=])""", "the target"),
+    (r" of X\b", ""),
+    (r"\bX has (\d+) samples", r"there are \1"),
+)
+
+
+class UsageProblem(ValueError):  # noqa: N818 - it is shown to people, who read no class names
+    """What the caller asked for does not fit the table; the message is one sentence."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """What to clean, and how.
+
+    Attributes
+    ----------
+    source : pathlib.Path
+        The table.
+    target : str
+        The column of labels.
+    output, removed : pathlib.Path or None
+        Where the rows that stay and those that go are written, if anywhere.
+    drop, ignore : sequence of str
+        Columns that the geometry does without; the former are left out of the output too.
+    missing_target : {"error", "drop", "keep"}
+        What becomes of rows without a label.
+    only : sequence of str
+        The classes to clean, as text; by default all, as `rectifold.GMR` does.
+    settings : dict
+        Arguments of `rectifold.GMR`.
+    encoding : str
+        Of text files.
+    """
+
+    source: Path
+    target: str
+    output: Path | None = None
+    removed: Path | None = None
+    drop: Sequence[str] = ()
+    ignore: Sequence[str] = ()
+    missing_target: str = "error"
+    only: Sequence[str] = ()
+    settings: dict[str, Any] = field(default_factory=dict)
+    encoding: str = "utf-8"
+
+
+def clean_file(request: Request) -> dict[str, Any]:
+    """Clean a table, and write what was asked for.
+
+    Parameters
+    ----------
+    request : Request
+        What to clean, and how.
+
+    Returns
+    -------
+    dict
+        `Rectification.summary` with what concerns the files besides, ready for JSON.
+    """
+    named = {"--output": request.output, "--removed": request.removed}
+    outputs = {name: path for name, path in named.items() if path is not None}
+    check_outputs(outputs, request.source)
+    seconds: dict[str, float] = {}
+    with _timed(seconds, "read"):
+        table = open_table(request.source, encoding=request.encoding)
+        features = _features(table, request)
+        frame = table.frame()
+    missing = frame[request.target].isna().to_numpy(dtype=bool)
+    _check_missing(missing, request)
+    labelled = frame.loc[~missing]
+    labels = _labels(labelled[request.target])
+    notes = _counters(labelled[features])
+    record, said = _rectify(labelled[features], labels, request)
+    del frame, labelled
+    with _timed(seconds, "write"):
+        _write(table, record, missing, request, outputs)
+    summary = record.summary()
+    dropped = int(missing.sum()) if request.missing_target == "drop" else 0
+    return {
+        **summary,
+        "seconds": {"read": seconds["read"], **summary["seconds"], "write": seconds["write"]},
+        "input": str(request.source),
+        "output": None if request.output is None else str(request.output),
+        "removed_file": None if request.removed is None else str(request.removed),
+        "target": request.target,
+        "features": len(features),
+        "dropped_columns": list(request.drop),
+        "ignored_columns": list(request.ignore),
+        "missing_target": {"rows": int(missing.sum()), "action": request.missing_target},
+        "rows_in": len(missing),
+        "rows_out": len(missing) - summary["removed"] - dropped,
+        "notes": [*notes, *said],
+    }
+
+
+def _features(table: Table, request: Request) -> list[str]:
+    columns = table.columns
+    for option, names in (
+        ("--target", [request.target]),
+        ("--drop", request.drop),
+        ("--ignore", request.ignore),
+    ):
+        for name in names:
+            if name not in columns:
+                raise UsageProblem(f"{option}: there is no column {name!r}{_near(name, columns)}")
+            if name == request.target and option != "--target":
+                raise UsageProblem(f"{option} names the target column {name!r} itself")
+    taken = [name for name in ADDED if name in columns and name not in request.drop]
+    if request.removed is not None and taken:
+        raise UsageProblem(
+            f"--removed would add a column {taken[0]!r}, which the table has already; "
+            "leave that out with --drop"
+        )
+    left_out = {request.target, *request.drop, *request.ignore, *table.index_columns}
+    features = [name for name in columns if name not in left_out]
+    if not features:
+        raise UsageProblem("no column is left to compare rows by: all are dropped or ignored")
+    return features
+
+
+def _near(name: str, known: Sequence[str]) -> str:
+    matches = difflib.get_close_matches(name, known, n=1, cutoff=0.6)
+    # Case is the most frequent slip, and difflib does not overlook it.
+    matches = [other for other in known if other.lower() == name.lower()] or matches
+    if matches:
+        return f"; did you mean {matches[0]!r}?"
+    shown = ", ".join(repr(other) for other in known[:10])
+    return f"; there are {shown}" + (f" and {len(known) - 10} more" if len(known) > 10 else "")
+
+
+def _check_missing(missing: NDArray[np.bool_], request: Request) -> None:
+    if missing.all():
+        raise UsageProblem(f"target {request.target!r}: no row has a label")
+    if request.missing_target == "error" and missing.any():
+        count = int(missing.sum())
+        raise UsageProblem(
+            f"target {request.target!r}: {count:,} of {len(missing):,} rows have no label, the "
+            f"first is row {int(missing.argmax())} (counted from 0); "
+            "--missing-target drop or keep says what becomes of them"
+        )
+
+
+def _labels(column: pd.Series[Any]) -> pd.Series[Any]:
+    # A column of whole numbers with gaps is read as floats; its labels are whole all the same.
+    column = column.infer_objects()
+    if column.dtype.kind == "f" and bool(((column % 1 == 0) & (column.abs() < 2**53)).all()):
+        return column.astype("int64")
+    return column
+
+
+def _counters(features: pd.DataFrame) -> list[str]:
+    return [
+        f"column {name!r} only counts upwards from row to row; if it is an identifier, leave it "
+        "out of the geometry with --ignore"
+        for name in features.columns
+        if features[name].dtype.kind in "iu"
+        and features[name].is_unique
+        and features[name].is_monotonic_increasing
+    ]
+
+
+def _rectify(
+    features: pd.DataFrame, labels: pd.Series[Any], request: Request
+) -> tuple[Rectification, list[str]]:
+    from rectifold import GMR
+
+    settings = dict(request.settings)
+    if request.only:
+        known = {str(label): label for label in labels.unique().tolist()}
+        for name in request.only:
+            if name not in known:
+                raise UsageProblem(f"--only: there is no class {name!r}{_near(name, [*known])}")
+        settings["sampling_strategy"] = [known[name] for name in request.only]
+    gmr = GMR(**settings)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            gmr.fit_resample(features, labels)
+        except ValueError as problem:
+            raise UsageProblem(_in_words_of_the_command_line(str(problem))) from problem
+    said = dict.fromkeys(
+        _in_words_of_the_command_line(str(warning.message))
+        for warning in caught
+        if issubclass(warning.category, UserWarning)
+    )
+    return gmr.rectification_, list(said)
+
+
+def _in_words_of_the_command_line(sentence: str) -> str:
+    # The sampler speaks of its parameters, and here they are options.
+    for pattern, words in _TRANSLATIONS:
+        sentence = re.sub(pattern, words, sentence)
+    return re.sub(
+        r"(?<!-)\b(min_minority|n_neighbors|class_weight|sampling_strategy|metric_threshold)\b(=?)",
+        lambda found: f"--{found[1].replace('_', '-')}{' ' if found[2] else ''}",
+        sentence,
+    ).rstrip(".")
+
+
+def _write(
+    table: Table,
+    record: Rectification,
+    missing: NDArray[np.bool_],
+    request: Request,
+    outputs: dict[str, Path],
+) -> None:
+    import numpy as np
+
+    labelled = np.flatnonzero(~missing)
+    gone = np.zeros(len(missing), dtype=bool)
+    gone[labelled[record.removed]] = True
+    if request.missing_target == "drop":
+        gone |= missing
+    with whole_files(list(outputs.values())) as files:
+        for (name, path), file in zip(outputs.items(), files, strict=True):
+            if name == "--output":
+                table.write(file, format_of(path), ~gone, drop=request.drop)
+            else:
+                added = explain(record, labelled, gone)
+                table.write(file, format_of(path), gone, drop=request.drop, added=added)
+
+
+def explain(
+    record: Rectification, labelled: NDArray[np.intp], gone: NDArray[np.bool_]
+) -> dict[str, list[Any]]:
+    """Say of every row that went where it was and why it went.
+
+    Parameters
+    ----------
+    record : Rectification
+        The record of the rows that have a label.
+    labelled : ndarray of int
+        Their positions in the table.
+    gone : ndarray of bool, one for every row of the table
+        Which rows went. One that has no label went for that.
+
+    Returns
+    -------
+    dict of str to list
+        The columns `ADDED`, with one value for each row that went.
+    """
+    import numpy as np
+
+    rows = np.flatnonzero(gone)
+    position = np.full(len(gone), -1)
+    position[labelled] = np.arange(len(labelled))
+    at = position[rows]
+    facts = (record.reason, record.predicted, record.confidence, record.majority_confidence)
+    columns: dict[str, list[Any]] = {ADDED[0]: rows.tolist()}
+    for name, values in zip(ADDED[1:], facts, strict=True):
+        known = zip(values[at].tolist(), (at >= 0).tolist(), strict=True)
+        columns[name] = [value if is_known else None for value, is_known in known]
+    columns[ADDED[1]] = [reason or "missing target" for reason in columns[ADDED[1]]]
+    return columns
+
+
+@contextmanager
+def _timed(seconds: dict[str, float], stage: str) -> Iterator[None]:
+    start = perf_counter()
+    yield
+    seconds[stage] = perf_counter() - start

@@ -1,0 +1,216 @@
+"""Tables in Parquet and Feather files: rows are chosen on the Arrow table itself."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.feather
+import pyarrow.parquet
+
+from rectifold.files import FileProblem, Format, compressed
+
+if TYPE_CHECKING:
+    import numpy as np
+    import pandas as pd
+    from numpy.typing import NDArray
+
+
+class ArrowTable:
+    """A table held by Arrow.
+
+    Parameters
+    ----------
+    table : pyarrow.Table
+        The table; its rows are written with this schema and metadata.
+
+    Attributes
+    ----------
+    columns : list of str
+        The names of all columns.
+    index_columns : list of str
+        The columns that were the index of a pandas table: they name rows, and describe none.
+    """
+
+    def __init__(self, table: Any) -> None:
+        self._table = table
+        self.columns: list[str] = table.column_names
+        self.index_columns = [name for name in _pandas_index(table.schema) if isinstance(name, str)]
+
+    @classmethod
+    def read(cls, path: Path, form: Format) -> ArrowTable:
+        """Read a file.
+
+        Parameters
+        ----------
+        path : pathlib.Path
+            The file.
+        form : Format
+            Parquet or Feather (Arrow IPC, as a file or as a stream).
+
+        Returns
+        -------
+        ArrowTable
+            The whole table.
+        """
+        name = repr(str(path))
+        try:
+            table = (_read_parquet if form.kind == "parquet" else _read_feather)(path)
+        except (pa.ArrowException, OSError, ValueError):
+            kind = form.kind.capitalize()
+            raise FileProblem(f"{name} cannot be read as a {kind} file, as its name says") from None
+        if table.num_columns == 0:
+            raise FileProblem(f"{name} holds no columns")
+        if table.num_rows == 0:
+            raise FileProblem(f"{name} holds columns but no rows")
+        return cls(table)
+
+    @classmethod
+    def from_frame(cls, frame: pd.DataFrame) -> ArrowTable:
+        """Take over the columns of a pandas table, without its index.
+
+        Parameters
+        ----------
+        frame : pandas.DataFrame
+            The table.
+
+        Returns
+        -------
+        ArrowTable
+            The same values.
+        """
+        return cls(pa.Table.from_pandas(frame, preserve_index=False))
+
+    def frame(self) -> pd.DataFrame:
+        """Hand over the values as a pandas table.
+
+        Returns
+        -------
+        pandas.DataFrame
+            All columns, those of an index too; dictionary columns as categoricals.
+        """
+        table = self._table
+        for i, field in enumerate(table.schema):
+            if pa.types.is_decimal(field.type):
+                table = table.set_column(i, field.name, table.column(i).cast(pa.float64()))
+        frame: pd.DataFrame = table.to_pandas(
+            ignore_metadata=True, date_as_object=False, split_blocks=True
+        )
+        return frame
+
+    def write(
+        self,
+        file: IO[bytes],
+        form: Format,
+        rows: NDArray[np.bool_],
+        *,
+        drop: Sequence[str] = (),
+        added: Mapping[str, Sequence[Any]] | None = None,
+    ) -> None:
+        """Write the chosen rows.
+
+        Parameters
+        ----------
+        file : binary file
+            Open for writing.
+        form : Format
+            How to write. In text (always UTF-8) a missing value is an empty cell.
+        rows : array of bool
+            Which rows to write.
+        drop : sequence of str
+            Columns to leave out.
+        added : mapping of str to sequence, optional
+            Columns to add, with one value for each row that is written.
+        """
+        # Not drop_columns: a name that it is given twice takes another column along.
+        stay = [name for name in self.columns if name not in drop]
+        table = self._table.select(stay).filter(pa.array(rows))
+        for name, values in (added or {}).items():
+            table = table.append_column(name, pa.array(list(values), from_pandas=True))
+        if form.kind == "text":
+            _write_text(table, file, form)
+            return
+        table = _with_index_of(table.num_rows, table)
+        if form.kind == "parquet":
+            pa.parquet.write_table(table, file)
+        else:
+            # A file of this format holds one dictionary a column.
+            pa.feather.write_feather(table.unify_dictionaries(), file)
+
+
+def _read_parquet(path: Path) -> Any:
+    # ParquetFile, not read_table: folders named like a=1 on the way to the file are no columns.
+    with pa.parquet.ParquetFile(path) as file:
+        return file.read()
+
+
+def _read_feather(path: Path) -> Any:
+    try:
+        return pa.feather.read_table(str(path), memory_map=False)
+    except pa.ArrowInvalid:
+        with pa.OSFile(str(path)) as file, pa.ipc.open_stream(file) as stream:
+            return stream.read_all()
+
+
+def _write_text(table: Any, file: IO[bytes], form: Format) -> None:
+    for i, field in enumerate(table.schema):
+        column = table.column(i)
+        table = table.set_column(i, field.name, _writable(column))
+    header = io.StringIO()
+    csv.writer(header, delimiter=form.delimiter, lineterminator="\r\n").writerow(table.column_names)
+    with compressed(file, form) as binary:
+        binary.write(header.getvalue().removesuffix("\r\n").encode() + b"\n")
+        options = pa.csv.WriteOptions(include_header=False, delimiter=form.delimiter)
+        pa.csv.write_csv(table, binary, options)
+
+
+def _writable(column: Any) -> Any:
+    # What pyarrow writes stays; lists, structs and bytes become their Python text.
+    try:
+        pa.csv.write_csv(pa.table({"": column.slice(0, 0)}), io.BytesIO())
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        supported = False
+    else:
+        supported = not pa.types.is_binary(column.type) and not pa.types.is_large_binary(
+            column.type
+        )
+    if supported:
+        return column
+    return pa.array([None if v is None else str(v) for v in column.to_pylist()], pa.string())
+
+
+def _pandas_index(schema: Any) -> list[Any]:
+    described = (schema.metadata or {}).get(b"pandas")
+    if described is None:
+        return []
+    try:
+        return list(json.loads(described).get("index_columns", []))
+    except (ValueError, AttributeError):
+        return []
+
+
+def _with_index_of(n_rows: int, table: Any) -> Any:
+    # What pandas noted of its index (a range over all rows, a column by name) must fit what is
+    # left; the rest of the metadata stays as it is.
+    index = _pandas_index(table.schema)
+    if not index:
+        return table
+    described = json.loads(table.schema.metadata[b"pandas"])
+    described["index_columns"] = [
+        {**item, "start": 0, "stop": n_rows, "step": 1} if isinstance(item, dict) else item
+        for item in index
+        if isinstance(item, dict) or item in table.column_names
+    ]
+    described["columns"] = [
+        entry
+        for entry in described.get("columns", [])
+        if entry.get("field_name", entry.get("name")) in table.column_names
+    ]
+    metadata = {**table.schema.metadata, b"pandas": json.dumps(described).encode()}
+    return table.replace_schema_metadata(metadata)

@@ -1,0 +1,620 @@
+"""The command line: what it writes, what it prints, and how it refuses."""
+
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pd = pytest.importorskip("pandas")
+pytest.importorskip("pyarrow")
+pytest.importorskip("typer")
+pytest.importorskip("rich")
+
+from rectifold import GMR, __version__, cli  # noqa: E402
+from rectifold.cli.clean import ADDED  # noqa: E402
+from rectifold.cli.demo import compare, paired, verdict  # noqa: E402
+from rectifold.cli.visible import visible  # noqa: E402
+
+
+def table(n=300, seed=0):
+    rng = np.random.default_rng(seed)
+    rare = rng.random(n) < 0.15
+    frame = pd.DataFrame(rng.normal(size=(n, 3)), columns=["a", "b", "c"])
+    frame.loc[rare, "a"] += 1.0
+    frame["kind"] = rng.choice(["red", "green"], n)
+    frame["label"] = np.where(rare, "rare", "common")
+    return frame
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    table().to_csv("data.csv", index=False)
+    return tmp_path
+
+
+@pytest.fixture
+def run(folder, capsys):
+    """Run the command line in this process: its exit code, and what it printed."""
+
+    def call(*arguments):
+        code = cli.run([str(argument) for argument in arguments])
+        said = capsys.readouterr()
+        return code, said.out, said.err
+
+    return call
+
+
+@pytest.fixture
+def clean(run):
+    def call(*arguments, source="data.csv"):
+        return run("clean", source, "--target", "label", "-o", "out.csv", *arguments)
+
+    return call
+
+
+class TestClean:
+    def test_the_kept_rows_are_those_of_the_sampler_and_a_diff_shows_removed_lines(self, clean):
+        code, out, err = clean()
+        assert (code, err) == (0, "")
+        frame = table()
+        gmr = GMR(space="auto")
+        gmr.fit_resample(pd.read_csv("data.csv").drop(columns="label"), frame["label"])
+        before = Path("data.csv").read_text().splitlines(keepends=True)
+        kept = [before[0], *(before[1 + i] for i in gmr.sample_indices_)]
+        assert Path("out.csv").read_text() == "".join(kept)
+        assert len(kept) < len(before)
+        assert f"{len(kept) - 1:,} rows to out.csv" in out
+
+    def test_removed_rows_are_written_with_their_reasons(self, clean):
+        code, out, _ = clean("--removed", "removed.csv")
+        assert code == 0
+        removed = pd.read_csv("removed.csv")
+        original = pd.read_csv("data.csv", dtype=str)
+        assert list(removed.columns) == [*original.columns, *ADDED]
+        assert set(removed["rectifold_reason"]) <= {"intrusion", "ambiguity", "deep noise"}
+        as_text = pd.read_csv("removed.csv", dtype=str)[list(original.columns)]
+        assert as_text.equals(original.iloc[removed["rectifold_row"]].reset_index(drop=True))
+        assert len(removed) + len(pd.read_csv("out.csv")) == len(original)
+        assert f"{len(removed)} removed rows to removed.csv" in out
+        assert removed["rectifold_confidence"].between(0, 1).all()
+
+    def test_json_is_all_that_is_printed_and_holds_the_summary(self, clean):
+        code, out, err = clean("--json", "--removed", "r.parquet")
+        assert (code, err) == (0, "")
+        facts = json.loads(out)
+        assert facts["rows_out"] == len(pd.read_csv("out.csv"))
+        assert facts["removed"] == len(pd.read_parquet("r.parquet"))
+        assert [one["label"] for one in facts["classes"]] == ["common", "rare"]
+        assert facts["target"] == "label"
+        assert facts["notes"] == []
+        assert set(facts["seconds"]) == {"read", "space", "search", "votes", "rules", "write"}
+
+    def test_quiet_prints_nothing(self, clean):
+        assert clean("--quiet") == (0, "", "")
+
+    def test_a_dry_run_writes_nothing(self, run, folder):
+        code, out, _ = run("clean", "data.csv", "-t", "label", "--dry-run", "--removed", "r.csv")
+        assert code == 0
+        assert "nothing (--dry-run)" in out
+        assert os.listdir(folder) == ["data.csv"]
+
+    def test_the_summary_counts_by_class_and_reason(self, clean):
+        _, out, _ = clean()
+        facts = json.loads(clean("--json")[1])
+        lines = {line.split()[0]: line.split() for line in out.splitlines() if line.strip()}
+        for one in facts["classes"]:
+            assert lines[one["label"]][1:7] == [
+                str(one[key])
+                for key in ("before", "intrusion", "ambiguity", "deep_noise", "spared", "after")
+            ]
+        assert lines["strict"][1] == "common"
+        assert "->" in lines["imbalance"]
+        assert "\x1b" not in out
+
+    def test_every_setting_reaches_the_sampler(self, clean):
+        code, out, _ = clean(
+            *("-k", 7, "--alpha", 0.4, "--beta", 0.6, "--gamma", 0.2, "--metric", "manhattan"),
+            *("--metric-threshold", 50, "--epsilon", 1e-6, "--min-minority", 3, "--engine", "auto"),
+            *("--class-weight", "balanced", "--space", "heom", "--n-jobs", 1, "--json"),
+        )
+        assert code == 0
+        expected = {
+            "n_neighbors": 7,
+            "alpha": 0.4,
+            "beta": 0.6,
+            "gamma": 0.2,
+            "metric": "manhattan",
+            "epsilon": 1e-6,
+            "min_minority": 3,
+            "class_weight": "balanced",
+        }
+        facts = json.loads(out)
+        assert {name: facts[name] for name in expected} == expected
+
+    def test_only_names_the_classes_that_may_change(self, clean):
+        facts = json.loads(clean("--json", "--only", "rare", "--only", "common")[1])
+        assert {one["role"] for one in facts["classes"]} == {"strict"}
+
+    def test_whole_numbers_name_classes_too(self, run):
+        table().assign(label=lambda d: (d["label"] == "rare") * 1.0).to_csv("n.csv", index=False)
+        code, out, _ = run("clean", "n.csv", "-t", "label", "--dry-run", "--json", "--only", "1")
+        assert code == 0
+        assert [one["label"] for one in json.loads(out)["classes"]] == [0, 1]
+        assert json.loads(out)["classes"][1]["role"] == "strict"
+
+    def test_dropped_columns_leave_the_output_and_ignored_ones_only_the_geometry(self, clean):
+        rng = np.random.default_rng(1)
+        frame = table().assign(leak=rng.normal(size=300), who=np.arange(300))
+        frame.to_csv("wide.csv", index=False)
+        clean()
+        expected = pd.read_csv("out.csv")
+        code, _, err = clean("--drop", "leak", "--drop=leak", "--ignore", "who", source="wide.csv")
+        assert (code, err) == (0, "")
+        out = pd.read_csv("out.csv")
+        assert list(out.columns) == ["a", "b", "c", "kind", "label", "who"]
+        assert out.drop(columns="who").equals(expected)
+
+    def test_a_column_may_be_dropped_twice_from_parquet(self, run):
+        table().to_parquet("t.parquet")
+        options = ["--drop", "kind", "--drop", "kind", "-o", "o.parquet", "-q"]
+        assert run("clean", "t.parquet", "-t", "label", *options) == (0, "", "")
+        assert list(pd.read_parquet("o.parquet").columns) == ["a", "b", "c", "label"]
+
+    def test_a_column_that_counts_rows_is_pointed_out(self, clean):
+        table().assign(id=range(300)).to_csv("ids.csv", index=False)
+        code, _, err = clean(source="ids.csv")
+        assert code == 0
+        assert err.startswith("note: column 'id' only counts upwards")
+
+    def test_warnings_are_notes(self, clean):
+        code, _, err = clean("--min-minority", 1000, "--quiet")
+        assert code == 0
+        assert err.startswith("note: ")
+        assert "nothing is cleaned" in err
+        assert "--min-minority 1000" in err
+        assert Path("out.csv").read_bytes() == Path("data.csv").read_bytes()
+
+    @pytest.mark.parametrize("name", ["x.parquet", "x.feather", "x.tsv", "x.csv.gz"])
+    def test_every_format_gives_the_same_rows(self, run, clean, name):
+        frame = pd.read_csv("data.csv")
+        write = {".parquet": frame.to_parquet, ".feather": frame.to_feather}
+        text = {"sep": "\t" if ".tsv" in name else ",", "index": False}
+        if Path(name).suffix in write:
+            write[Path(name).suffix](name)
+        else:
+            frame.to_csv(name, **text)
+        clean()
+        code, _, _ = run("clean", name, "-t", "label", "-o", f"out-{name}", "--removed", "r.tsv")
+        assert code == 0
+        read = {".parquet": pd.read_parquet, ".feather": pd.read_feather}
+        suffix = Path(name).suffix
+        again = (
+            read[suffix](f"out-{name}")
+            if suffix in read
+            else pd.read_csv(f"out-{name}", sep=text["sep"])
+        )
+        assert again.equals(pd.read_csv("out.csv"))
+
+    def test_categories_bools_and_whole_floats_are_labels(self, run):
+        rare = table()["label"] == "rare"
+        for labels in (rare, rare.astype("category"), rare.astype("Int64"), rare.astype(float)):
+            table().assign(label=labels).to_parquet("t.parquet")
+            code, out, err = run("clean", "t.parquet", "-t", "label", "--dry-run", "--json")
+            assert (code, err) == (0, "")
+            assert [bool(one["label"]) for one in json.loads(out)["classes"]] == [False, True]
+
+
+class TestMissingTarget:
+    @pytest.fixture
+    def gaps(self, folder):
+        frame = table()
+        frame.loc[[3, 10], "label"] = None
+        frame.to_csv("gaps.csv", index=False)
+        return frame
+
+    def test_by_default_it_is_an_error_that_names_the_option(self, clean, gaps):
+        code, _, err = clean(source="gaps.csv")
+        assert code == 2
+        assert "2 of 300 rows have no label, the first is row 3" in err
+        assert "--missing-target" in err
+
+    def test_drop_leaves_them_out_and_says_so_in_the_removed_file(self, clean, gaps):
+        code, out, _ = clean("--missing-target", "drop", "--removed", "r.csv", source="gaps.csv")
+        assert code == 0
+        assert "2 rows, left out" in out
+        removed = pd.read_csv("r.csv")
+        gone = removed[removed["rectifold_reason"] == "missing target"]
+        assert gone["rectifold_row"].tolist() == [3, 10]
+        assert gone["rectifold_confidence"].isna().all()
+        assert len(pd.read_csv("out.csv")) + len(removed) == 300
+
+    def test_keep_passes_them_through(self, clean, gaps):
+        code, out, _ = clean("--missing-target", "keep", "--removed", "r.csv", source="gaps.csv")
+        assert code == 0
+        assert "2 rows, kept as they are" in out
+        assert pd.read_csv("out.csv")["label"].isna().sum() == 2
+        removed = pd.read_csv("r.csv")
+        assert removed["rectifold_reason"].isin(["intrusion", "ambiguity", "deep noise"]).all()
+        assert removed["label"].notna().all()
+
+    def test_no_label_at_all_is_an_error(self, clean, gaps):
+        gaps.assign(label=None).to_csv("gaps.csv", index=False)
+        code, _, err = clean("--missing-target", "keep", source="gaps.csv")
+        assert (code, "no row has a label" in err) == (2, True)
+
+
+def changed(**columns):
+    def write():
+        table().assign(**columns).to_csv("data.csv", index=False)
+
+    return write
+
+
+def only(n):
+    return lambda: table().head(n).to_csv("data.csv", index=False)
+
+
+def constant():
+    frame = table()
+    frame[["a", "b", "c", "kind"]] = 1
+    frame.to_csv("data.csv", index=False)
+
+
+NUMBER = "must be a number from 0 to 1, not"
+BAD = {
+    "missing target column": (["-t", "lable"], None, "no column 'lable'; did you mean 'label'?"),
+    "target in other case": (["-t", "LABEL"], None, "did you mean 'label'?"),
+    "nothing like the target": (["-t", "zzz"], None, "there are 'a', 'b', 'c', 'kind', 'label'"),
+    "one class only": ([], changed(label="x"), "only one class: 'x'"),
+    "a class of one row": ([], changed(label=["x"] + ["y"] * 299), "a single row"),
+    "fewer rows than k + 1": ([], only(15), "--n-neighbors 15 needs at least 16 rows"),
+    "inf without a space": (["--space", "none", "--drop", "kind"], changed(a=np.inf), "inf"),
+    "text without a space": (["--space", "none"], None, "--space auto"),
+    "constant features": ([], constant, "constant"),
+    "negative k": (["-k", "-3"], None, "--n-neighbors must be a whole number of 1 or more"),
+    "fractional k": (["-k", "2.5"], None, "--n-neighbors must be a whole number of 1 or more"),
+    "k of no sense": (["-k", "many"], None, "not 'many'"),
+    "alpha above 1": (["--alpha", "1.5"], None, f"--alpha {NUMBER} '1.5'"),
+    "alpha below 0": (["--alpha", "-0.1"], None, f"--alpha {NUMBER} '-0.1'"),
+    "alpha nan": (["--alpha", "nan"], None, f"--alpha {NUMBER} 'nan'"),
+    "beta no number": (["--beta", "x"], None, f"--beta {NUMBER} 'x'"),
+    "gamma above 1": (["--gamma", "2"], None, f"--gamma {NUMBER} '2'"),
+    "epsilon zero": (["--epsilon", "0"], None, "--epsilon must be a number above 0"),
+    "no cores": (["--n-jobs", "0"], None, "--n-jobs must be a whole number other than 0"),
+    "cores of no sense": (["--n-jobs", "all"], None, "not 'all'"),
+    "unknown metric": (["--metric", "crow"], None, "--metric must be auto or one that"),
+    "unknown engine": (["--engine", "steam"], None, "--engine must be"),
+    "unknown space": (["--space", "outer"], None, "--space"),
+    "regression target": ([], changed(label=np.arange(300)), "regression"),
+    "fractions as target": ([], changed(label=np.arange(300) / 7), "numbers with fractions"),
+    "drop of the target": (["--drop", "label"], None, "--drop names the target column"),
+    "drop of nothing": (["--drop", "d"], None, "--drop: there is no column 'd'"),
+    "ignore of nothing": (["--ignore", "d"], None, "--ignore: there is no column 'd'"),
+    "nothing left": ([f"--ignore={c}" for c in ("a", "b", "c", "kind")], None, "no column is left"),
+    "unknown class": (["--only", "rar"], None, "no class 'rar'; did you mean 'rare'?"),
+    "taken column": (["--removed", "r.csv"], changed(rectifold_row=1), "which the table has"),
+    "directory as output": (["-o", "."], None, "--output '.' is a directory"),
+    "directory with a good name": (["-o", "d.csv"], lambda: os.mkdir("d.csv"), "is a directory"),
+    "output onto input": (["-o", "./data.csv"], None, "is the input itself"),
+    "two outputs in one": (["--removed", "out.csv"], None, "are the same file"),
+    "no such folder": (["-o", "no/out.csv"], None, "no folder 'no'"),
+    "empty file": ([], lambda: Path("data.csv").write_text(""), "is empty"),
+    "no file": ([], lambda: os.remove("data.csv"), "there is no file 'data.csv'"),
+    "unreadable": ([], lambda: Path("data.csv").write_bytes(b"a,label\n\xff,1\n"), "--encoding"),
+    "unknown option": (["--alhpa", "1"], None, "No such option"),
+}
+
+
+class TestBadInput:
+    @pytest.mark.parametrize("case", BAD)
+    def test_it_is_one_sentence_exit_code_2_and_no_file(self, clean, folder, case):
+        arguments, prepare, sentence = BAD[case]
+        if prepare is not None:
+            prepare()
+        before = sorted(os.listdir(folder))
+        code, out, err = clean(*arguments)
+        assert (code, out) == (2, "")
+        assert err.startswith("rectifold: ")
+        assert err.count("\n") == 1
+        assert sentence in err
+        assert sorted(os.listdir(folder)) == before
+
+    def test_inf_is_fine_with_the_automatic_space(self, clean):
+        frame = table()
+        frame.loc[0, "a"] = np.inf
+        frame.to_csv("data.csv", index=False)
+        assert clean()[0] == 0
+
+    def test_an_output_is_asked_for(self, run):
+        code, _, err = run("clean", "data.csv", "--target", "label")
+        assert (code, "--dry-run" in err) == (2, True)
+
+    def test_output_problems_come_before_the_input_is_read(self, run):
+        code, _, err = run("clean", "no.csv", "-t", "label", "-o", "no/out.csv")
+        assert (code, "no folder" in err) == (2, True)
+
+    def test_a_full_disk_is_one_sentence_and_leaves_nothing(self, clean, folder, monkeypatch):
+        def full(*_):
+            raise OSError(28, "No space left on device", "out.csv")
+
+        monkeypatch.setattr(os, "fsync", full)
+        code, _, err = clean()
+        assert (code, err) == (2, "rectifold: No space left on device 'out.csv'\n")
+        assert os.listdir(folder) == ["data.csv"]
+
+    def test_a_bug_is_not_hidden(self, clean, monkeypatch):
+        monkeypatch.setattr("rectifold.cli.clean._labels", lambda _: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            clean()
+
+
+class TestHostileNames:
+    NASTY = '[bold]"x", <b>\n=1+1'
+
+    def test_file_column_and_cell_come_through_unharmed(self, run, folder):
+        frame = table().rename(columns={"label": self.NASTY, "kind": "[/]"})
+        frame[self.NASTY] = frame[self.NASTY].replace({"rare": "[red]\x1b[31m\r\n,"})
+        source, out = "in '[bold]\n,<i>.csv", 'out ;[b]".csv'
+        frame.to_csv(source, index=False)
+        code, said, err = run("clean", source, "-t", self.NASTY, "-o", out, "--removed", "r.csv")
+        assert (code, err) == (0, "")
+        assert r"[red]\x1b[31m\r\n," in said
+        assert out in said
+        assert "\x1b" not in said
+        kept, removed = (pd.read_csv(name, dtype=str) for name in (out, "r.csv"))
+        both = pd.concat([kept, removed[list(kept.columns)]])
+        original = pd.read_csv(source, dtype=str)
+        assert list(kept.columns) == list(original.columns)
+        assert sorted(map(tuple, both.to_numpy())) == sorted(map(tuple, original.to_numpy()))
+
+    def test_errors_stay_one_line(self, run):
+        code, _, err = run("clean", "data.csv", "-t", "x\n\x1b[31m", "--dry-run")
+        assert code == 2
+        assert err.count("\n") == 1
+        assert "\x1b" not in err
+
+    def test_visible_text_is_cut_only_where_asked(self):
+        assert visible("é" * 50) == "é" * 50
+        assert visible("abcdefgh", limit=6) == "abc..."
+        assert visible("\udcff\u202e") == r"\udcff\u202e"
+
+
+class TestEntry:
+    def test_help_shows_the_defaults_of_the_sampler(self, run):
+        code, out, _ = run("clean", "--help")
+        assert code == 0
+        assert "[default: 15]" in out
+        assert "--removed" in out
+
+    def test_no_arguments_show_the_commands(self, run):
+        code, out, _ = run()
+        assert (code, "clean" in out, "demo" in out) == (0, True, True)
+
+    def test_version(self, run):
+        assert run("--version") == (0, f"rectifold {__version__}\n", "")
+
+    def test_without_its_extra_it_says_so(self, run, monkeypatch):
+        monkeypatch.setattr(cli, "EXTRA", ("no_such_module",))
+        code, _, err = run("--help")
+        assert (code, err) == (
+            2,
+            'rectifold: the command line needs its extra: pip install "rectifold[cli]"\n',
+        )
+
+    def test_the_extra_is_what_the_entry_point_looks_for(self):
+        project = Path(__file__).parents[1] / "pyproject.toml"
+        extra = tomllib.loads(project.read_text())["project"]["optional-dependencies"]["cli"]
+        assert {need.split(">=")[0] for need in extra} == set(cli.EXTRA)
+
+    def test_main_exits_with_the_code(self, folder, monkeypatch):
+        with pytest.raises(SystemExit) as caught:
+            cli.main(["clean", "no.csv", "-t", "x", "--dry-run"])
+        assert caught.value.code == 2
+        monkeypatch.setattr(sys, "argv", ["rectifold", "--version"])
+        with pytest.raises(SystemExit) as caught:
+            cli.main()
+        assert caught.value.code == 0
+
+    def test_ctrl_c_is_130_and_says_that_nothing_was_written(self, clean, folder, monkeypatch):
+        def stop(*_, **__):
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr(GMR, "fit_resample", stop)
+        assert clean() == (130, "", "rectifold: stopped; nothing was written\n")
+        monkeypatch.setattr(cli, "_dispatch", stop)
+        assert clean() == (130, "", "rectifold: stopped\n")
+        assert os.listdir(folder) == ["data.csv"]
+
+    def test_it_runs_outside_the_main_thread(self, folder):
+        from concurrent.futures import ThreadPoolExecutor
+
+        with ThreadPoolExecutor() as pool:
+            request = ["clean", "data.csv", "-t", "label", "-o", "out.csv", "-q"]
+            assert pool.submit(cli.run, request).result() == 0
+
+    def test_progress_and_colour_are_for_terminals(self, folder):
+        code, text = on_a_terminal("clean", "data.csv", "-t", "label", "-o", "out.csv")
+        assert code == 0
+        assert "looking at neighbours" in text
+        assert "300/300" in text
+        assert max(len(plain(line)) for line in text.splitlines()[-12:]) <= 80
+
+    def test_progress_counts_what_the_work_reports(self, monkeypatch):
+        from rectifold import progress
+        from rectifold.cli import terminal
+
+        class Screen(io.StringIO):
+            def isatty(self):
+                return True
+
+        monkeypatch.setattr(sys, "stderr", Screen())
+        with terminal.progress("walking", wanted=True):
+            progress.report(3, 7)
+        assert "walking" in sys.stderr.getvalue()
+        assert "3/7" in sys.stderr.getvalue()
+        monkeypatch.setattr(sys, "stderr", Screen())
+        with terminal.progress("walking", wanted=False):
+            progress.report(3, 7)
+        assert sys.stderr.getvalue() == ""
+
+
+def on_a_terminal(*arguments):
+    import pty
+
+    main, other = pty.openpty()
+    with subprocess.Popen(
+        [sys.executable, "-m", "rectifold", *arguments],
+        stdout=other,
+        stderr=other,
+        env={**os.environ, "COLUMNS": "80", "TERM": "xterm"},
+    ) as process:
+        os.close(other)
+        chunks = []
+        try:
+            while chunk := os.read(main, 65536):
+                chunks.append(chunk)
+        except OSError:  # how Linux says that the other end is closed
+            pass
+    os.close(main)
+    return process.returncode, b"".join(chunks).decode()
+
+
+def plain(line):
+    import re
+
+    return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", line).split("\r")[-1].rstrip()
+
+
+class TestProcess:
+    def test_the_installed_command_cleans_and_a_closed_pipe_is_no_crash(self, folder):
+        command = [sys.executable, "-m", "rectifold", "clean", "data.csv", "-t", "label"]
+        process = subprocess.Popen(
+            [*command, "-o", "out.csv", "--json"], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        )
+        process.stdout.close()
+        assert process.stderr.read() == b""
+        process.stderr.close()
+        assert process.wait() == 1
+        assert Path("out.csv").exists()
+
+    @pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGTERM])
+    def test_a_signal_in_the_middle_of_writing_leaves_nothing(self, folder, stop):
+        Path("out.csv").write_text("old")
+        script = """
+import time
+from rectifold import cli
+from rectifold.files import text as textfile
+def half(self, text, records, rows):
+    text.write(next(records).raw)
+    text.flush()
+    print("ready", flush=True)
+    time.sleep(60)
+textfile.TextTable._copy = half
+cli.main(["clean", "data.csv", "-t", "label", "-o", "out.csv", "--removed", "r.csv", "-q"])
+"""
+        with subprocess.Popen(
+            [sys.executable, "-c", script],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            # A shell may have started the tests with SIGINT ignored, and that is inherited.
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+        ) as process:
+            assert process.stdout.readline() == "ready\n"
+            assert len(list(folder.glob(".rectifold-*.tmp"))) == 2
+            process.send_signal(stop)
+            assert process.wait(timeout=20) == 130
+            assert process.stderr.read() == "rectifold: stopped; nothing was written\n"
+        assert sorted(os.listdir(folder)) == ["data.csv", "out.csv"]
+        assert Path("out.csv").read_text() == "old"
+
+    def test_a_terminal_that_knows_only_ascii_shows_labels_by_their_code(self, folder):
+        table().replace({"rare": "größer"}).to_csv("data.csv", index=False)
+        process = subprocess.run(
+            [
+                sys.executable,
+                "-m",
+                "rectifold.cli",
+                "clean",
+                "data.csv",
+                "-t",
+                "label",
+                "--dry-run",
+            ],
+            capture_output=True,
+            env={**os.environ, "PYTHONIOENCODING": "ascii"},
+            check=True,
+        )
+        assert rb"gr\xf6\xdfer" in process.stdout
+
+
+class TestDemo:
+    @pytest.fixture
+    def quick(self, monkeypatch):
+        monkeypatch.setattr(
+            "rectifold.cli.demo.compare.__kwdefaults__", {"n_splits": 2, "n_repeats": 1}
+        )
+
+    def test_it_cleans_the_wines_and_measures(self, run, folder, quick):
+        code, out, err = run("demo", "--output-dir", "deep/er")
+        assert (code, err) == (0, "")
+        assert "4,898 rows, 11 features" in out
+        assert "CC BY 4.0" in out
+        kept, removed = (pd.read_csv(f"deep/er/{name}.csv") for name in ("cleaned", "removed"))
+        assert len(kept) + len(removed) == 4898
+        assert list(removed.columns) == [*kept.columns, *ADDED]
+        assert out.count("GMR(gamma=0)") == 4
+        verdicts = out.count("helps") + out.count("hurts") + out.count("makes no clear difference")
+        assert verdicts == 4
+
+    def test_a_folder_that_cannot_be_made_is_one_sentence(self, run):
+        code, _, err = run("demo", "--output-dir", "data.csv")
+        assert (code, "--output-dir 'data.csv'" in err) == (2, True)
+
+    def test_a_new_folder_goes_again_when_it_is_stopped(self, run, folder, monkeypatch):
+        def stop(*_, **__):
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr(GMR, "fit_resample", stop)
+        assert run("demo")[0] == 130
+        assert os.listdir(folder) == ["data.csv"]
+
+    def test_stopping_the_comparison_says_what_is_there(self, run, folder, monkeypatch):
+        def stop(*_, **__):
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr("rectifold.cli.demo.compare", stop)
+        code, _, err = run("demo")
+        assert (code, "the cleaned table is written" in err) == (130, True)
+        assert sorted(os.listdir("rectifold-demo")) == ["cleaned.csv", "removed.csv"]
+
+    def test_cleaning_sees_training_rows_only(self, monkeypatch):
+        seen = []
+        original = GMR.fit_resample
+
+        def watched(self, X, y, **params):
+            seen.append(len(y))
+            return original(self, X, y, **params)
+
+        monkeypatch.setattr(GMR, "fit_resample", watched)
+        frame = table(200)
+        results = compare(frame[["a", "b", "c"]], frame["label"], n_splits=4, n_repeats=1)
+        assert set(seen) == {150}
+        assert [one["cleaning"] for one in results] == ["none", "GMR()", "GMR(gamma=0)"] * 2
+        assert all(0 <= one["auprc"] <= 1 for one in results)
+
+    def test_the_error_of_a_difference_counts_overlapping_training_rows(self):
+        difference, error = paired([0.5, 0.7, 0.6, 0.8], [0.4, 0.4, 0.5, 0.5], n_splits=2)
+        differences = [0.1, 0.3, 0.1, 0.3]
+        assert difference == pytest.approx(0.2)
+        assert error == pytest.approx(np.std(differences, ddof=1) * np.sqrt(1 / 4 + 1))
+        assert verdict(0.0, 0.0) == verdict(-0.2, 0.1) == "makes no clear difference"
+        assert (verdict(0.21, 0.1), verdict(-0.21, 0.1)) == ("helps", "hurts")
