@@ -542,7 +542,7 @@ cli.main(["clean", "data.csv", "-t", "label", "-o", "out.csv", "--removed", "r.c
             [
                 sys.executable,
                 "-m",
-                "rectifold.cli",
+                "rectifold",
                 "clean",
                 "data.csv",
                 "-t",

@@ -141,7 +141,7 @@ def to_points(values: Matrix, metric: Metric, metric_threshold: int) -> Points:
         )
     if metric == "cosine":
         return _normalised(values)
-    if metric == "euclidean" and abs(values).max() > _LARGEST:
+    if metric == "euclidean" and max(values.max(), -values.min()) > _LARGEST:
         raise ValueError(
             f"X holds values beyond {_LARGEST:g}, whose squares can't be represented: "
             "rescale X, or pass space='auto'."
