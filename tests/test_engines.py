@@ -10,7 +10,7 @@ from sklearn.neighbors import KNeighborsTransformer, NearestNeighbors
 
 from rectifold import GMR
 from rectifold.engines import ENGINES, choose, search
-from rectifold.engines.contract import Neighbourhoods, Proposal
+from rectifold.engines.contract import Certified, Neighbourhoods, Proposal
 from rectifold.engines.given import FromGraph, FromMetric, FromObject, as_graph
 from rectifold.engines.settle import pair_distances, settle
 from rectifold.space import Points, as_numbers, to_points
@@ -54,6 +54,7 @@ HARD = {
     "one outlier": np.concatenate((cloud(d=20), np.full((1, 20), 1e12))),
     "features of very different scale": cloud(d=20) * 10.0 ** np.arange(-10, 10),
     "near-ties": np.round(cloud(d=20)) + cloud(d=20, seed=1) * 1e-14,
+    "ties that only rounding breaks": np.round(cloud(n=600, d=12) * 0.7) / 3 + 0.1,
     "nearly equal rows far out": 1e6 + np.tile(cloud(30, 20), (10, 1)) + cloud(300, 20, 2) * 1e-9,
 }
 
@@ -132,6 +133,22 @@ def test_auto_means_the_exact_engine():
     assert choose("exact", points_of(cloud())) == "exact"
 
 
+def test_rows_that_hold_a_certificate_are_not_searched_for():
+    X = cloud(20)
+
+    def engine(points, labels, k, *, n_jobs):
+        yield Certified(np.arange(0, 20, 2))
+        for row in range(1, 20, 2):
+            yield Proposal(np.array([row]), np.array([0, 20]), np.arange(20))
+
+    found = search(engine, points_of(X), np.zeros(20, dtype=np.intp), 3)
+    indices, distances = neighbours(X, 3, rows=range(1, 20, 2))
+    assert found.rows.tolist() == list(range(1, 20, 2))
+    assert found.certified.tolist() == [True, False] * 10
+    np.testing.assert_array_equal(found.indices, indices)
+    np.testing.assert_array_equal(found.distances, distances)
+
+
 def test_settling_excludes_the_row_by_index_not_by_position():
     X = np.zeros((4, 1))
     X[3] = 1
@@ -181,7 +198,7 @@ def test_a_callable_metric_works(overlapping):
     assert "lambda" in ours.rectification_.summary()["metric"]
 
 
-@pytest.mark.parametrize("metric", ["euclidean", "cosine", "manhattan"])
+@pytest.mark.parametrize("metric", ["euclidean", "cosine", "manhattan", "minkowski"])
 def test_a_search_object_gives_the_same_answer_as_its_metric(overlapping, metric):
     X, y = overlapping
     plain = GMR(metric=metric)
@@ -192,7 +209,7 @@ def test_a_search_object_gives_the_same_answer_as_its_metric(overlapping, metric
     np.testing.assert_allclose(
         given.rectification_.confidence, plain.rectification_.confidence, atol=1e-12
     )
-    assert given.metric_ == metric
+    assert given.metric_ == ("euclidean" if metric == "minkowski" else metric)
     assert given.rectification_.summary()["engine"] == "NearestNeighbors"
     assert given.rectification_.summary()["n_neighbors"] == 15
 

@@ -294,6 +294,13 @@ class GMR(BaseCleaningSampler):
                 setting,
                 index=X.index if hasattr(X, "iloc") else None,
             )
+        if guarded(labels.sizes, self.min_minority):
+            warnings.warn(
+                f"class {labels.classes[labels.sizes.argmin()]} has {labels.sizes.min()} rows, "
+                f"fewer than min_minority={self.min_minority}: nothing is cleaned.",
+                UserWarning,
+                stacklevel=4,
+            )
         self.metric_ = points.metric
         self.sample_indices_ = np.flatnonzero(~self.rectification_.removed)
         rows = _safe_indexing(X, self.sample_indices_)
@@ -317,13 +324,6 @@ class GMR(BaseCleaningSampler):
         self.sampling_strategy_ = check_sampling_strategy(
             self.sampling_strategy, labels.values, self._sampling_type
         )
-        if guarded(labels.sizes, self.min_minority):
-            warnings.warn(
-                f"class {labels.classes[labels.sizes.argmin()]} has {labels.sizes.min()} rows, "
-                f"fewer than min_minority={self.min_minority}: nothing is cleaned.",
-                UserWarning,
-                stacklevel=4,
-            )
         return labels
 
     def _roles(self, labels: Target) -> tuple[frozenset[int], frozenset[int]]:
