@@ -48,6 +48,7 @@ WRONG = {
     "constant features": (np.ones((100, 3)), y, "every column of X is constant"),
     "constant sparse features": (sparse.csr_matrix(np.ones((100, 3))), y, "every column of X"),
     "no entries at all": (sparse.csr_matrix((100, 3)), y, "every column of X is constant"),
+    "names used twice": (FRAME.set_axis(["a", "b", "a"], axis=1), y, "one column named 'a'"),
     "text": (FRAME.assign(b="red"), y, "column 'b' of X holds text or categories.*space='auto'"),
     "text in polars": (pl.DataFrame({"b": ["r"] * 100}), y, "column 'b' of X holds text"),
     "dates": (FRAME.assign(b=datetime.datetime(2024, 1, 1)), y, "column 'b' of X holds dates"),
@@ -102,6 +103,12 @@ def test_redeciding_with_a_threshold_out_of_range_is_refused(alpha):
     gmr.fit_resample(X, y)
     with pytest.raises(ValueError, match=r"alpha=.* must be in \[0, 1\]"):
         gmr.rectification_.redecide(alpha=alpha)
+
+
+@pytest.mark.parametrize("metric", ["mahalanobis", "seuclidean"])
+def test_a_metric_that_needs_parameters_is_refused_with_the_way_out(metric):
+    with pytest.raises(ValueError, match="pass n_neighbors=NearestNeighbors"):
+        GMR(metric=metric).fit_resample(X, y)
 
 
 def test_an_unknown_metric_is_refused():

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
+from sklearn.base import BaseEstimator
 from sklearn.metrics import pairwise_distances
 from sklearn.neighbors import KNeighborsTransformer, NearestNeighbors
 
@@ -238,6 +239,39 @@ def test_an_object_that_leaves_the_row_out_itself_loses_its_farthest_neighbour(o
     np.testing.assert_array_equal(given.sample_indices_, plain.sample_indices_)
     assert FromObject(OwnIndex(16)).k == 15
     assert given.metric_ == "given"
+
+
+class GraphMaker(BaseEstimator):
+    """A transformer that makes a graph of neighbours and has no `kneighbors`."""
+
+    def __init__(self, n_neighbors=15, metric="euclidean"):
+        self.n_neighbors = n_neighbors
+        self.metric = metric
+
+    def fit_transform(self, X, y=None):
+        maker = KNeighborsTransformer(n_neighbors=self.n_neighbors, metric=self.metric)
+        return maker.fit_transform(X).astype(np.float32)
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "manhattan"])
+def test_a_transformer_that_makes_a_graph_searches_too(overlapping, metric):
+    X, y = overlapping
+    given, plain = GMR(n_neighbors=GraphMaker(metric=metric)), GMR(metric=metric)
+    given.fit_resample(X, y)
+    plain.fit_resample(X, y)
+    np.testing.assert_array_equal(given.sample_indices_, plain.sample_indices_)
+    assert given.rectification_.summary()["n_neighbors"] == 15
+
+
+@pytest.mark.slow
+def test_pynndescent_searches_too(overlapping):
+    pynndescent = pytest.importorskip("pynndescent")
+    X, y = overlapping
+    index = pynndescent.PyNNDescentTransformer(n_neighbors=15, random_state=0)
+    given, plain = GMR(n_neighbors=index), GMR()
+    given.fit_resample(X, y)
+    plain.fit_resample(X, y)
+    assert (given.rectification_.removed == plain.rectification_.removed).mean() > 0.99
 
 
 def test_a_metric_beside_a_search_object_is_refused(overlapping):

@@ -42,6 +42,13 @@ def test_sparse_matrices_come_back_in_their_form(overlapping, kept, form):
     np.testing.assert_array_equal(X_clean.toarray(), X[kept])
 
 
+def test_a_sparse_form_without_rows_comes_back_as_csr(overlapping, kept):
+    X, y = overlapping
+    X_clean, _ = GMR().fit_resample(sparse.coo_matrix(X), y)
+    assert X_clean.format == "csr"
+    np.testing.assert_array_equal(X_clean.toarray(), X[kept])
+
+
 def test_a_sparse_matrix_is_not_changed(overlapping):
     X, y = overlapping
     entries = sparse.csr_matrix(X)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from imblearn.under_sampling.base import BaseCleaningSampler
 from imblearn.utils import check_sampling_strategy
+from scipy import sparse
 from sklearn.base import _fit_context
 from sklearn.utils import _safe_indexing
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
@@ -53,6 +54,8 @@ class GMR(BaseCleaningSampler):
         How many neighbours vote. Or an object with a `kneighbors` method (of
         scikit-learn, cuML or your own) that does the search; as in imbalanced-learn it
         must find one neighbour more than shall vote, because it finds the row itself.
+        Or a transformer that makes a graph of neighbours, such as pynndescent's
+        PyNNDescentTransformer, of which all `n_neighbors` vote.
 
     alpha : float, default=0.3
         A row of a strict class goes if the vote for its own class is below `alpha`.
@@ -161,6 +164,7 @@ class GMR(BaseCleaningSampler):
         "n_neighbors": [
             Interval(numbers.Integral, 1, None, closed="left"),
             HasMethods(["kneighbors"]),
+            HasMethods(["fit_transform"]),
         ],
         "alpha": [Interval(numbers.Real, 0, 1, closed="both")],
         "beta": [Interval(numbers.Real, 0, 1, closed="both")],
@@ -303,6 +307,8 @@ class GMR(BaseCleaningSampler):
             )
         self.metric_ = points.metric
         self.sample_indices_ = np.flatnonzero(~self.rectification_.removed)
+        if sparse.issparse(X) and X.format in ("bsr", "coo", "dia", "dok"):
+            X = X.tocsr()
         rows = _safe_indexing(X, self.sample_indices_)
         if self.metric == "precomputed":
             # Distances to rows that are gone are of no use to what comes next.
@@ -316,6 +322,10 @@ class GMR(BaseCleaningSampler):
                 f"GMR can't carry {', '.join(sorted(params))} along: after cleaning it would no "
                 "longer match the rows; select from it with sample_indices_ instead."
             )
+        names = [*getattr(X, "columns", ())]
+        if len({*names}) < len(names):
+            twice = next(name for name in names if names.count(name) > 1)
+            raise ValueError(f"X has more than one column named {twice!r}: rename all but one.")
         if y is None:
             raise ValueError("GMR requires y to be passed, but the target y is None.")
         validate_data(self, X, skip_check_array=True)

@@ -17,6 +17,8 @@ from rectifold.tables import TableSpace
 SPACES = ("auto", "heom")
 #: Names that scikit-learn has for the Euclidean metric.
 _EUCLIDEAN = {"euclidean", "l2", "minkowski", "p"}
+#: Metrics that mean nothing without a matrix or weights.
+_PARAMETRIC = {"mahalanobis", "seuclidean", "wminkowski"}
 #: Squares of larger coordinates leave the range of float64.
 _LARGEST = 1e150
 
@@ -134,6 +136,11 @@ def to_points(values: Matrix, metric: Metric, metric_threshold: int) -> Points:
         metric = "euclidean" if values.shape[1] <= metric_threshold else "cosine"
     elif isinstance(metric, str) and metric in _EUCLIDEAN:
         metric = "euclidean"
+    elif isinstance(metric, str) and metric in _PARAMETRIC:
+        raise ValueError(
+            f"metric={metric!r} needs parameters of its own: pass n_neighbors=NearestNeighbors("
+            f"n_neighbors=16, metric={metric!r}, metric_params=...) instead, with metric='auto'."
+        )
     if _all_rows_equal(values):
         raise ValueError(
             "every column of X is constant, so no row is nearer than another: "

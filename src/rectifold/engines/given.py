@@ -48,10 +48,12 @@ class FromMetric:
 
 @dataclass(frozen=True, slots=True)
 class FromObject:
-    """An engine around any object with `kneighbors`: scikit-learn's, cuML's, an index of one's own.
+    """An engine around the caller's own search object.
 
-    As with imbalanced-learn's samplers, the object searches for one neighbour more than
-    are to vote, because it finds the row itself as well.
+    The object has a `kneighbors` method, as scikit-learn's and cuML's have; then, as with
+    imbalanced-learn's samplers, it searches for one neighbour more than are to vote,
+    because it finds the row itself as well. Or it is a transformer that makes a graph of
+    `n_neighbors` neighbours besides the row itself, as pynndescent's does.
     """
 
     estimator: Any
@@ -61,11 +63,15 @@ class FromObject:
     ) -> Iterator[Proposal]:
         """Propose what the object finds."""
         fitted = clone(self.estimator, safe=False)
-        if hasattr(fitted, "fit"):
-            fitted.fit(points.values)
         # Where the distances can be computed here, they are: search objects give them
         # from expanded products, often in float32, and 1 / (d + epsilon) magnifies that.
         known = points.metric in ("euclidean", "cosine")
+        if not hasattr(fitted, "kneighbors"):
+            graph = sparse.csr_array(fitted.fit_transform(points.values))
+            yield from _read(graph, with_distances=not known)
+            return
+        if hasattr(fitted, "fit"):
+            fitted.fit(points.values)
         for rows in _blocks(points.n):
             distances, found = fitted.kneighbors(points.values[rows])
             found = np.asarray(found).astype(np.intp)
@@ -83,7 +89,7 @@ class FromObject:
     @property
     def k(self) -> int:
         """How many neighbours vote."""
-        return int(self.estimator.n_neighbors) - 1
+        return int(self.estimator.n_neighbors) - hasattr(self.estimator, "kneighbors")
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,15 +100,19 @@ class FromGraph:
         self, points: Points, labels: Ints, k: int, *, n_jobs: int | None = None
     ) -> Iterator[Proposal]:
         """Propose every stored neighbour of every row."""
-        graph = points.values
-        for rows in _blocks(points.n):
-            first, last = graph.indptr[rows[0]], graph.indptr[rows[-1] + 1]
-            yield Proposal(
-                rows,
-                (graph.indptr[rows[0] : rows[-1] + 2] - first).astype(np.intp),
-                graph.indices[first:last].astype(np.intp),
-                graph.data[first:last],
-            )
+        yield from _read(points.values, with_distances=True)
+
+
+def _read(graph: Matrix, *, with_distances: bool) -> Iterator[Proposal]:
+    for rows in _blocks(graph.shape[0]):
+        bounds = graph.indptr[rows[0] : rows[-1] + 2].astype(np.intp)
+        entries = slice(bounds[0], bounds[-1])
+        yield Proposal(
+            rows,
+            bounds - bounds[0],
+            graph.indices[entries].astype(np.intp),
+            graph.data[entries].astype(np.float64) if with_distances else None,
+        )
 
 
 def as_graph(X: Any, k: int) -> Matrix:
