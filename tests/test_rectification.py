@@ -1,6 +1,7 @@
 """The record of a run: what can be read from it, and in which forms."""
 
 import json
+import pickle
 
 import numpy as np
 import pandas as pd
@@ -95,6 +96,12 @@ def test_redeciding_keeps_the_votes_and_leaves_the_first_record_alone(record):
     assert not milder.removed[milder.label == "rare"].any()
     stricter = record.redecide(alpha=0.9)
     assert "ambiguity" in set(stricter.reason)
+
+
+def test_it_survives_pickling(record):
+    again = pickle.loads(pickle.dumps(record))
+    assert repr(again) == repr(record)
+    np.testing.assert_array_equal(again.redecide(gamma=0).removed, record.redecide(gamma=0).removed)
 
 
 def test_it_prints_as_a_table(record):

@@ -49,7 +49,7 @@ class Setting:
         return "protected" if code in self.protected else "untouched"
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
 class Rectification:
     """The record of one run of `rectifold.GMR`: for every row, what happened and why.
 

@@ -25,7 +25,7 @@ class Thresholds:
     min_minority: int = 10
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Decisions:
     """What happens to every row, and why. Codes index `DECISIONS` and `REASONS`."""
 

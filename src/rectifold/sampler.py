@@ -2,9 +2,6 @@
 
 import numbers
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
-from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -16,6 +13,7 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_consistent_length, validate_data
 
+from rectifold._timing import timed
 from rectifold.engines import ENGINES, choose, search
 from rectifold.engines.contract import Engine
 from rectifold.engines.given import FromGraph, FromMetric, FromObject, as_graph, metric_of
@@ -263,12 +261,12 @@ class GMR(BaseCleaningSampler):
 
     def _fit_resample(self, X: Any, y: Any, labels: Target) -> tuple[Any, Any]:
         seconds: dict[str, float] = {}
-        with _timed(seconds, "space"):
+        with timed(seconds, "space"):
             points = self._points(X, labels)
             engine, name, k = self._engine(points)
-        with _timed(seconds, "search"):
+        with timed(seconds, "search"):
             neighbourhoods = search(engine, points, labels.codes, k, n_jobs=self.n_jobs)
-        with _timed(seconds, "votes"):
+        with timed(seconds, "votes"):
             votes = count_votes(
                 neighbourhoods,
                 labels.codes,
@@ -289,7 +287,7 @@ class GMR(BaseCleaningSampler):
             keep_floor=len(labels.classes) > 2 or self.class_weight is not None,
             seconds=seconds,
         )
-        with _timed(seconds, "rules"):
+        with timed(seconds, "rules"):
             self.rectification_ = rectify(
                 votes,
                 labels,
@@ -394,10 +392,3 @@ class GMR(BaseCleaningSampler):
         tags.input_tags.sparse = not messy
         tags.input_tags.pairwise = self.metric == "precomputed"
         return tags
-
-
-@contextmanager
-def _timed(seconds: dict[str, float], stage: str) -> Iterator[None]:
-    start = perf_counter()
-    yield
-    seconds[stage] = perf_counter() - start

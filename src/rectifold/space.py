@@ -25,7 +25,7 @@ _LARGEST = 1e150
 Metric = str | Callable[..., float]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Points:
     """Rows as points of a metric space."""
 

@@ -15,7 +15,7 @@ from rectifold._typing import Ints
 Labels = npt.NDArray[Any]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Target:
     """Labels, checked and coded."""
 

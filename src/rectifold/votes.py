@@ -13,7 +13,7 @@ TOLERANCE = 1e-12
 _BLOCK = 1 << 20
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Votes:
     """What the neighbours of every row say. All arrays have one entry per row."""
 

@@ -5,13 +5,12 @@ from __future__ import annotations
 import difflib
 import re
 import warnings
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
+from rectifold._timing import timed
 from rectifold.files import Table, check_outputs, format_of, open_table, whole_files
 
 if TYPE_CHECKING:
@@ -109,7 +108,7 @@ def clean_file(request: Request) -> dict[str, Any]:
     outputs = {name: path for name, path in named.items() if path is not None}
     check_outputs(outputs, request.source)
     seconds: dict[str, float] = {}
-    with _timed(seconds, "read"):
+    with timed(seconds, "read"):
         table = open_table(request.source, encoding=request.encoding)
         features = _features(table, request)
         frame = table.frame()
@@ -120,7 +119,7 @@ def clean_file(request: Request) -> dict[str, Any]:
     notes = _counters(labelled[features])
     record, said = _rectify(labelled[features], labels, request)
     del frame, labelled
-    with _timed(seconds, "write"):
+    with timed(seconds, "write"):
         _write(table, record, missing, request, outputs)
     summary = record.summary()
     dropped = int(missing.sum()) if request.missing_target == "drop" else 0
@@ -300,10 +299,3 @@ def explain(
         columns[name] = [value if is_known else None for value, is_known in known]
     columns[ADDED[1]] = [reason or "missing target" for reason in columns[ADDED[1]]]
     return columns
-
-
-@contextmanager
-def _timed(seconds: dict[str, float], stage: str) -> Iterator[None]:
-    start = perf_counter()
-    yield
-    seconds[stage] = perf_counter() - start

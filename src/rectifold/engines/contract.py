@@ -8,7 +8,7 @@ from rectifold._typing import Bools, Floats, Ints
 from rectifold.space import Points
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Proposal:
     """Candidates for some rows, which provably contain what the canonical order keeps.
 
@@ -26,7 +26,7 @@ class Proposal:
     distances: Floats | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Certified:
     """Rows of which it is proved that their k nearest rows all carry their own label."""
 
@@ -43,7 +43,7 @@ class Engine(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Neighbourhoods:
     """The k nearest rows of every row that was searched for, in canonical order."""
 
