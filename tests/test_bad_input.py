@@ -52,7 +52,11 @@ WRONG = {
     "text": (FRAME.assign(b="red"), y, "column 'b' of X holds text or categories.*space='auto'"),
     "text in polars": (pl.DataFrame({"b": ["r"] * 100}), y, "column 'b' of X holds text"),
     "dates": (FRAME.assign(b=datetime.datetime(2024, 1, 1)), y, "column 'b' of X holds dates"),
-    "text in an array": (np.where(X > 0, "red", "blue"), y, "X holds text.*space='auto'"),
+    "text in an array": (np.where(X > 0, "red", "blue"), y, "column 0 of X holds text.*'auto'"),
+    "text in a list": ([[1.0, "red"]] * 100, y, "column 1 of X holds text, such as 'red'"),
+    "numbers as text": (X.astype(str), y, "column 0 of X holds text"),
+    "NaT in y": (X, np.array(["2020", "NaT"] * 50, dtype="datetime64[D]"), "y has 50 missing"),
+    "one label for all": (X, "a", "y must be an array or a list of labels"),
     "text in objects": (X.astype(object) + np.array([0, 0, 0j]), y, "omplex|argument"),
     "values beyond squares": (X * 1e200, y, "values beyond 1e\\+150"),
     "one dimension": (X[:, 0], y, "Expected 2D array"),
@@ -82,6 +86,7 @@ def test_wrong_data_is_refused_in_a_sentence(name):
         ("gamma", -1),
         ("gamma", float("nan")),
         ("epsilon", 0),
+        ("epsilon", 1e-310),
         ("min_minority", -1),
         ("metric", 3),
         ("metric_threshold", 1.5),
@@ -90,6 +95,7 @@ def test_wrong_data_is_refused_in_a_sentence(name):
         ("engine", "quantum"),
         ("n_jobs", 1.5),
         ("sampling_strategy", "minority"),
+        ("sampling_strategy", len),
     ],
 )
 def test_wrong_parameters_are_refused_by_name(parameter, value):
@@ -109,6 +115,20 @@ def test_redeciding_with_a_threshold_out_of_range_is_refused(alpha):
 def test_a_metric_that_needs_parameters_is_refused_with_the_way_out(metric):
     with pytest.raises(ValueError, match="pass n_neighbors=NearestNeighbors"):
         GMR(metric=metric).fit_resample(X, y)
+
+
+def test_an_empty_strategy_is_refused():
+    with pytest.raises(ValueError, match="names no class"):
+        GMR(sampling_strategy=[]).fit_resample(X, y)
+
+
+def test_a_row_without_any_value_is_refused():
+    rows = X.copy()
+    rows[3] = np.nan
+    with pytest.raises(ValueError, match="row 3 of X has no value at all"):
+        GMR(metric="nan_euclidean").fit_resample(rows, y)
+    with pytest.raises(ValueError, match="needs dense rows"):
+        GMR(metric="nan_euclidean").fit_resample(sparse.csr_matrix(X), y)
 
 
 def test_an_unknown_metric_is_refused():

@@ -1,13 +1,16 @@
 """Every engine gives the k nearest rows in the canonical order, bit for bit."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 from sklearn.metrics import pairwise_distances
+from sklearn.metrics.pairwise import nan_euclidean_distances
 from sklearn.neighbors import KNeighborsTransformer, NearestNeighbors
+from sklearn.preprocessing import StandardScaler
 
 from rectifold import GMR
 from rectifold.engines import ENGINES, choose, search
@@ -15,11 +18,11 @@ from rectifold.engines.contract import Certified, Neighbourhoods, Proposal
 from rectifold.engines.given import FromGraph, FromMetric, FromObject, as_graph
 from rectifold.engines.settle import pair_distances, settle
 from rectifold.space import Points, as_numbers, to_points
-from reference import neighbours
+from reference import neighbours, votes
 
 
 def points_of(X, metric="euclidean"):
-    return to_points(as_numbers(X, name="X", hint="-"), metric, 100)
+    return to_points(as_numbers(X, name="X", hint="-"), metric)
 
 
 def check(X, k, metric="euclidean", engine="exact", n_jobs=None):
@@ -129,9 +132,19 @@ def test_large_tables_go_through_in_several_blocks(monkeypatch):
         check(HARD[name], 15)
 
 
-def test_auto_means_the_exact_engine():
-    assert choose("auto", points_of(cloud())) == "exact"
-    assert choose("exact", points_of(cloud())) == "exact"
+@pytest.mark.parametrize(
+    ("metric", "name"),
+    [
+        ("euclidean", "exact"),
+        ("sqeuclidean", "exact"),
+        ("cosine", "exact"),
+        ("nan_euclidean", "direct"),
+        ("manhattan", "scikit-learn"),
+    ],
+)
+def test_auto_chooses_an_engine_by_the_metric(metric, name):
+    assert choose("auto", points_of(cloud(), metric))[1] == name
+    assert choose("exact", points_of(cloud(), metric))[1] == name
 
 
 def test_rows_that_hold_a_certificate_are_not_searched_for():
@@ -190,6 +203,46 @@ def test_other_metrics_of_scikit_learn_keep_the_canonical_order(metric):
             np.testing.assert_array_equal(found.indices[row], order)
 
 
+@pytest.mark.parametrize("metric", ["braycurtis", "dice", "sokalsneath"])
+def test_metrics_that_break_the_triangle_inequality_are_not_left_to_trees(metric):
+    X = np.exp(cloud(1500, 3, seed=1) * 2)
+    X = X if metric == "braycurtis" else X > 1
+    X = np.column_stack((X, cloud(1500, 9) > 0.5))
+    found = search(FromMetric(), Points(X.astype(float), metric), np.zeros(1500, dtype=np.intp), 10)
+    brute = NearestNeighbors(metric=metric, algorithm="brute").fit(X)
+    np.testing.assert_allclose(
+        found.distances, brute.kneighbors(n_neighbors=10)[0], rtol=0, atol=1e-12
+    )
+
+
+@pytest.mark.parametrize("metric", ["sqeuclidean", "nan_euclidean"])
+def test_no_weight_is_taken_from_an_expanded_product(metric):
+    X = 1e6 + 1e-2 * cloud(n=200, d=4)
+    indices, distances = neighbours(X, 7, metric="euclidean")
+    found = search(choose("auto", points_of(X, metric))[0], points_of(X, metric), None, 7)
+    np.testing.assert_array_equal(found.indices, indices)
+    expected = distances**2 if metric == "sqeuclidean" else distances
+    np.testing.assert_allclose(found.distances, expected, rtol=1e-14)
+
+
+def test_missing_values_are_compared_over_what_two_rows_share():
+    X = cloud(60, 5)
+    X[np.random.default_rng(5).random(X.shape) < 0.3] = np.nan
+    X[0] = [0, np.nan, np.nan, np.nan, np.nan]
+    X[1] = [np.nan, 0, np.nan, np.nan, np.nan]
+    X[2:, 0] = np.where(np.isnan(X[2:, 0]), 0.5, X[2:, 0])
+    points = Points(X, "nan_euclidean")
+    found = search(choose("auto", points)[0], points, None, 59, n_jobs=2)
+    expected = nan_euclidean_distances(X)
+    expected[np.isnan(expected)] = 1e300
+    for row in range(60):
+        np.testing.assert_allclose(
+            found.distances[row], expected[row, found.indices[row]], atol=1e-7
+        )
+        assert (np.diff(found.distances[row]) >= 0).all()
+    assert found.indices[0, -1] == 1
+
+
 def test_a_callable_metric_works(overlapping):
     X, y = overlapping
     ours, named = GMR(metric=lambda a, b: np.abs(a - b).sum()), GMR(metric="manhattan")
@@ -213,6 +266,27 @@ def test_a_search_object_gives_the_same_answer_as_its_metric(overlapping, metric
     assert given.metric_ == ("euclidean" if metric == "minkowski" else metric)
     assert given.rectification_.summary()["engine"] == "NearestNeighbors"
     assert given.rectification_.summary()["n_neighbors"] == 15
+
+
+@pytest.mark.parametrize(
+    "own",
+    [
+        NearestNeighbors(n_neighbors=16, p=1),
+        NearestNeighbors(n_neighbors=16, p=3),
+        NearestNeighbors(n_neighbors=16, metric_params={"w": [1.0, 100.0, 1.0]}),
+        NearestNeighbors(n_neighbors=16, metric="seuclidean", metric_params={"V": [1.0, 9.0, 1.0]}),
+        KNeighborsTransformer(n_neighbors=16, p=1),
+    ],
+)
+def test_the_metric_of_a_search_object_is_its_own(overlapping, own):
+    X, y = overlapping
+    given = GMR(n_neighbors=own)
+    given.fit_resample(X, y)
+    distances, found = clone(own).fit(X).kneighbors()
+    counted = votes(found[:, :15], distances[:, :15], y)
+    expected = [vote[int(label)] for (vote, _), label in zip(counted, y, strict=True)]
+    np.testing.assert_allclose(given.rectification_.confidence, expected, atol=1e-12)
+    assert given.metric_ != "euclidean"
 
 
 class OwnIndex:
@@ -253,6 +327,29 @@ class GraphMaker(BaseEstimator):
         return maker.fit_transform(X).astype(np.float32)
 
 
+class TooFew(OwnIndex):
+    """A search object that fills up with -1, as faiss and hnswlib do."""
+
+    def kneighbors(self, X):
+        d, i = super().kneighbors(X)
+        d[:, 5:], i[:, 5:] = np.inf, -1
+        return d, i
+
+
+@pytest.mark.parametrize(
+    ("own", "message"),
+    [
+        (TooFew(16), "has 5 neighbours where 15 are needed"),
+        (NearestNeighbors(n_neighbors=1), "two at least"),
+        (NearestNeighbors, "must be an integer, or an object"),
+        (StandardScaler(), "must be an integer, or an object"),
+    ],
+)
+def test_a_search_object_that_can_not_do_it_is_refused(overlapping, own, message):
+    with pytest.raises(ValueError, match=message):
+        GMR(n_neighbors=own).fit_resample(*overlapping)
+
+
 @pytest.mark.parametrize("metric", ["euclidean", "manhattan"])
 def test_a_transformer_that_makes_a_graph_searches_too(overlapping, metric):
     X, y = overlapping
@@ -275,7 +372,7 @@ def test_pynndescent_searches_too(overlapping):
 
 
 def test_a_metric_beside_a_search_object_is_refused(overlapping):
-    with pytest.raises(ValueError, match="set it on the object"):
+    with pytest.raises(ValueError, match="n_neighbors comes with a metric of its own"):
         GMR(n_neighbors=NearestNeighbors(n_neighbors=4), metric="cosine").fit_resample(*overlapping)
 
 
@@ -294,6 +391,23 @@ def test_a_precomputed_graph_gives_the_same_answer(overlapping, dense):
     assert kept.shape == (m, m)
     assert len(labels) == m
     assert FromGraph() == FromGraph()
+
+
+def test_a_precomputed_graph_may_be_a_frame_or_hold_entries_in_parts(overlapping):
+    X, y = overlapping
+    distances = pairwise_distances(X)
+    plain, frame, parts = (GMR(metric="precomputed") for _ in range(3))
+    plain.fit_resample(distances, y)
+    kept, _ = frame.fit_resample(pd.DataFrame(distances), y)
+    n = len(y)
+    halves = np.concatenate((distances, distances), axis=1) / 2
+    summed = sparse.csr_matrix(
+        (halves.ravel(), np.tile(np.arange(n), 2 * n), np.arange(n + 1) * 2 * n), shape=(n, n)
+    )
+    parts.fit_resample(summed, y)
+    np.testing.assert_array_equal(frame.sample_indices_, plain.sample_indices_)
+    np.testing.assert_array_equal(parts.sample_indices_, plain.sample_indices_)
+    assert kept.index.tolist() == kept.columns.tolist() == plain.sample_indices_.tolist()
 
 
 @pytest.mark.parametrize(

@@ -11,9 +11,15 @@ from imblearn.utils.estimator_checks import parametrize_with_checks as imblearn_
 from numpydoc.docscrape import ClassDoc, FunctionDoc
 from sklearn.utils.estimator_checks import parametrize_with_checks as sklearn_checks
 
-from rectifold import GMR, Rectification, TableSpace
+from rectifold import GMR, HEOMSpace, Rectification, TableSpace
 
-SAMPLERS = [GMR(), GMR(space="auto"), GMR(class_weight="balanced", n_neighbors=5)]
+SAMPLERS = [
+    GMR(),
+    GMR(space="auto"),
+    GMR(space="heom"),
+    GMR(class_weight="balanced", n_neighbors=5),
+    GMR(metric="manhattan"),
+]
 
 
 @sklearn_checks(SAMPLERS)
@@ -38,7 +44,7 @@ def test_column_names_are_kept_and_compared():
 
 def public_objects():
     """Every public class, and every public method that the package itself defines."""
-    for cls in (GMR, Rectification, TableSpace):
+    for cls in (GMR, Rectification, TableSpace, HEOMSpace):
         yield pytest.param(cls, ClassDoc, id=cls.__name__)
         for name, member in vars(cls).items():
             if not name.startswith("_") and inspect.isfunction(member):
@@ -56,11 +62,11 @@ def test_documentation_names_the_parameters_of_the_signature(documented, reader)
     assert documented_names == parameters
 
 
-@pytest.mark.parametrize("estimator", [GMR, TableSpace])
+@pytest.mark.parametrize("estimator", [GMR, TableSpace, HEOMSpace])
 def test_documentation_names_all_fitted_attributes(estimator, overlapping):
     X, y = overlapping
     fitted = estimator()
     fitted.fit_resample(X, y) if estimator is GMR else fitted.fit(X)
     documented = {attribute.name for attribute in ClassDoc(estimator)["Attributes"]}
-    found = {name for name in vars(fitted) if name.endswith("_") and not name.startswith("_")}
+    found = {name for name in dir(fitted) if name.endswith("_") and not name.startswith("_")}
     assert found - {"feature_names_in_"} == documented - {"feature_names_in_"}

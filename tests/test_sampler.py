@@ -12,7 +12,7 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
-from sklearn.preprocessing import FunctionTransformer, StandardScaler
+from sklearn.preprocessing import FunctionTransformer, MaxAbsScaler, StandardScaler
 
 from rectifold import GMR
 from rectifold.progress import listening
@@ -182,6 +182,20 @@ def test_a_messy_table_comes_back_untouched(overlapping, space, library):
     assert 0 < gmr.rectification_.removed.sum() < len(y)
 
 
+def _dense(X):
+    return X.toarray() if sparse.issparse(X) else np.asarray(X)
+
+
+@pytest.mark.parametrize("container", [np.array, pd.DataFrame, sparse.csr_matrix])
+def test_a_space_that_works_in_place_does_not_touch_the_rows(overlapping, container):
+    X, y = overlapping
+    given = container(X.copy())
+    gmr = GMR(space=MaxAbsScaler(copy=False))
+    X_clean, _ = gmr.fit_resample(given, y)
+    assert not np.any(_dense(given) != X)
+    assert not np.any(_dense(X_clean) != X[gmr.sample_indices_])
+
+
 def test_a_space_must_give_a_point_per_row(overlapping):
     with pytest.raises(ValueError, match="one point per row: it made 10 of 460"):
         GMR(space=FunctionTransformer(lambda X: X[:10])).fit_resample(*overlapping)
@@ -207,6 +221,7 @@ def test_arrays_along_the_rows_are_refused_with_the_way_out(overlapping):
     X, y = overlapping
     with pytest.raises(TypeError, match="select from it with sample_indices_"):
         GMR().fit_resample(X, y, sample_weight=np.ones(len(y)))
+    GMR().fit_resample(X, y, sample_weight=None)
     with sklearn.config_context(enable_metadata_routing=True):
         pipeline = make_pipeline(GMR(), LogisticRegression().set_fit_request(sample_weight=True))
         with pytest.raises(ValueError):  # noqa: PT011
@@ -269,12 +284,14 @@ def test_strategies_name_the_strict_classes(overlapping, strategy, roles):
     assert np.bincount(kept).min() >= 10
 
 
-def test_equal_sizes_make_the_first_class_the_majority(overlapping):
+@pytest.mark.parametrize("strategy", ["majority", "auto", "not minority"])
+def test_equal_sizes_make_the_first_class_the_majority(overlapping, strategy):
     X, y = overlapping
     rows = np.concatenate((np.flatnonzero(y == 0)[:60], np.flatnonzero(y == 1)))
-    gmr = GMR()
+    gmr = GMR(sampling_strategy=strategy)
     gmr.fit_resample(X[rows], y[rows])
     assert list(gmr.sampling_strategy_) == [0]
+    assert (gmr.rectification_.reason[gmr.rectification_.removed] == "intrusion").any()
 
 
 def test_progress_is_told_to_whoever_listens(overlapping):

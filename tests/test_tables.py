@@ -16,7 +16,7 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.utils.estimator_checks import check_estimator
 
-from rectifold.cells import as_seconds, family_of, find_dates, parse_numbers
+from rectifold.cells import as_number, as_seconds, family_of, find_dates, parse_number
 from rectifold.tables import TableSpace
 
 CELLS = {
@@ -267,6 +267,183 @@ def test_the_share_of_distinct_values_that_makes_an_identifier_can_be_chosen():
     assert fit(frame, identifier_share=0.42).columns_["shop"] == "category"
 
 
+# Dirty numbers.
+
+OTHER_TEXT = "read as numbers, with other text as missing: "
+DIGITS = [str(i) for i in range(9)]
+
+
+def dirty(values, *others):
+    """Return a column of text, and the points of the same column with the others missing."""
+    frame = pd.DataFrame({"a": pd.Series([*values, *others], dtype=object)})
+    clean = pd.DataFrame({"a": pd.Series([*values, *[None] * len(others)], dtype=object)})
+    return frame, points_of(clean)
+
+
+@pytest.mark.parametrize("other", ["?", "abc", "unknown", "n/a", "-", "--", "1_2", "1,2,3", "2%"])
+def test_one_cell_in_ten_may_be_other_text_among_numbers(other):
+    frame, expected = dirty(DIGITS, other)
+    with pytest.warns(UserWarning, match="read as numbers"):
+        space = TableSpace().fit(frame)
+    assert space.columns_ == {"a": "number"}
+    assert np.array_equal(space.transform(frame), expected)
+
+
+def test_columns_with_other_text_are_named_in_one_warning_with_the_most_frequent_text():
+    frame = pl.DataFrame(
+        {
+            "age": [*DIGITS * 10, "b", "?", "?", "a"],
+            "income": [*DIGITS * 10, "n/a", "none", None, "x" * 200],
+            "fine": [*DIGITS * 10, "", None, "nan", "1"],
+        }
+    )
+    with pytest.warns(UserWarning, match=OTHER_TEXT) as record:
+        space = TableSpace().fit(frame)
+    expected = OTHER_TEXT + "'age' (such as '?'), 'income' (such as 'n/a')"
+    assert [str(warning.message) for warning in record] == [expected]
+    assert list(space.columns_.values()) == ["number"] * 3
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        space.transform(frame)
+
+
+def test_long_text_is_cut_short_in_the_warning():
+    with pytest.warns(UserWarning, match=r"such as 'x+\.\.\.x+'\)$") as record:
+        TableSpace().fit(dirty(DIGITS, "x" * 500)[0])
+    assert len(str(record[0].message)) < 100
+
+
+@pytest.mark.parametrize(
+    ("values", "kind"),
+    [
+        ([*DIGITS[:8], "?"], "category"),
+        ([*DIGITS, "?", "?"], "category"),
+        ([*DIGITS, None, "", "?", "?"], "category"),
+        (["7"] * 19 + ["?"], "category"),
+        (["7", "7.0"] * 10 + ["?"], "category"),
+        ([*["20240101", "20240301"] * 9, "2024-02-01"], "date"),
+    ],
+)
+def test_other_text_among_few_numbers_or_among_dates_changes_nothing(values, kind):
+    assert column(values)[1] == kind
+
+
+def test_numbers_with_a_few_words_among_objects_are_numbers():
+    values = [1, 2.5, Decimal(3), 10**400, *range(5, 14), "?"]
+    with pytest.warns(UserWarning, match=r"'a' \(such as '\?'\)"):
+        space = TableSpace().fit(pd.DataFrame({"a": pd.Series(values, dtype=object)}))
+    assert space.columns_ == {"a": "number"}
+
+
+def test_categoricals_with_a_few_words_stay_categories():
+    frame = pd.DataFrame({"a": pd.Categorical([*DIGITS * 2, "?"])})
+    assert fit(frame).columns_ == {"a": "category"}
+
+
+def test_other_text_in_a_new_table_is_missing_where_it_was_missing_at_fit():
+    frame, expected = dirty(DIGITS, "?")
+    with pytest.warns(UserWarning, match=OTHER_TEXT):
+        space = TableSpace().fit(frame)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        points = space.transform(pl.DataFrame({"a": ["abc", "?", None]}))
+    assert np.array_equal(points, expected[[9, 9, 9]])
+
+
+def test_other_text_in_a_new_table_is_missing_in_clean_numbers_beside_a_number_at_least():
+    for known in ([1, 2, 9], ["1", "2", "9"]):
+        space = fit(pl.DataFrame({"a": known}))
+        with pytest.warns(UserWarning, match=OTHER_TEXT + r"'a' \(such as 'abc'\)"):
+            points = space.transform(pl.DataFrame({"a": ["abc", "9", "abc"]}))
+        assert points[0] == points[2] == 0 < points[1]
+
+
+@pytest.mark.parametrize(
+    ("texts", "numbers"),
+    [
+        (["1,5", "-0,25", "+3", " 12,0 "], [1.5, -0.25, 3, 12]),
+        (["1,5e3", "2,5E-1", "7", "1e1"], [1500, 0.25, 7, 10]),
+        (["1,234", "1,5", "1234,567"], [1.234, 1.5, 1234.567]),
+        (["0,125", "1,234", "5"], [0.125, 1.234, 5]),
+        (
+            ["1,234", "-12,345,678", "+1,234.50", "3.5", "1,000."],
+            [1234, -12345678, 1234.5, 3.5, 1e3],
+        ),
+        (["1,234", "999", "2,000"], [1234, 999, 2000]),
+    ],
+)
+def test_commas_are_decimal_where_one_cell_shows_it_and_separate_thousands_otherwise(
+    texts, numbers
+):
+    for order in (1, -1):
+        points, kind = column(texts[::order])
+        assert kind == "number"
+        assert np.array_equal(points, points_of(np.array(numbers)[::order, None]))
+
+
+@pytest.mark.parametrize(
+    ("values", "numbers", "other"),
+    [
+        (["1,234.50", "2,345.75"], [1234.5, 2345.75], "1,5"),
+        (["1,5", "2,25"], [1.5, 2.25], "1,234.50"),
+    ],
+)
+def test_the_more_frequent_of_two_ways_with_commas_wins(values, numbers, other):
+    frame = pl.DataFrame({"a": [*values * 10, other]})
+    with pytest.warns(UserWarning, match=f"such as '{other}'"):
+        points = TableSpace().fit_transform(frame)
+    assert np.array_equal(points, points_of(pl.DataFrame({"a": [*numbers * 10, None]})))
+
+
+@pytest.mark.parametrize("texts", [["1,2,3", "2,3"], ["1,23,456", "7"], [",5", "1,"], ["a,b", "1"]])
+def test_other_text_with_commas_stays_text(texts):
+    assert column(texts)[1] == "category"
+
+
+def test_what_commas_are_is_decided_at_fit():
+    decimal = fit(pl.DataFrame({"a": ["1,5", "1,0", "2,0"]}))
+    assert decimal.transform(pl.DataFrame({"a": ["1,500", "1.5"]})).tolist() == [[0], [0]]
+    grouped = fit(pl.DataFrame({"a": ["1,500", "1,000", "2,000"]}))
+    assert grouped.transform(pl.DataFrame({"a": ["1,500", "1500"]})).tolist() == [[0], [0]]
+    with pytest.raises(ValueError, match="'a' was a number at fit"):
+        grouped.transform(pl.DataFrame({"a": ["1,5"]}))
+    with pytest.raises(ValueError, match="'a' was a number at fit"):
+        fit(pl.DataFrame({"a": [1, 2]})).transform(pl.DataFrame({"a": ["1,5"]}))
+
+
+def test_integers_beyond_the_range_of_floats_are_infinite():
+    assert [as_number(10**400), as_number(-(10**400)), as_number(7)] == [np.inf, -np.inf, 7]
+    points, kind = column([1, 2, 3, 10**400, -(10**400)])
+    assert kind == "number"
+    assert points[3:].ravel().tolist() == [3, -3]
+
+
+@pytest.mark.parametrize("first", [Decimal(1), True, "a"])
+def test_signalling_nans_are_missing(first):
+    expected = column([first, None, Decimal(2)])
+    points, kind = column([first, Decimal("sNaN"), Decimal(2)])
+    assert kind == expected[1]
+    assert np.array_equal(points, expected[0])
+
+
+def test_numpy_dates_and_durations_among_objects_are_dates():
+    days = [np.datetime64("2024-01-01"), np.datetime64("NaT"), np.datetime64("2024-01-09T12", "ns")]
+    python = [dt.datetime(2024, 1, 1), None, dt.datetime(2024, 1, 9, 12)]
+    stays = [np.timedelta64(1, "D"), np.timedelta64("NaT"), np.timedelta64(90, "m")]
+    same = [dt.timedelta(1), None, dt.timedelta(minutes=90)]
+    for numpy_cells, python_cells in ((days, python), (stays, same), ([*days, *stays], None)):
+        points, kind = column(numpy_cells)
+        assert kind == "date"
+        if python_cells:
+            assert np.array_equal(points, column(python_cells)[0])
+
+
+def test_the_word_nan_is_missing_whatever_its_sign():
+    points, kind = column(["1", "2", "-nan", "+NaN", "nan"])
+    assert kind == "number"
+    assert points[2:, 1].tolist() == [1, 1, 1]
+
+
 # Geometry of numbers.
 
 
@@ -278,10 +455,9 @@ def test_robust_scaling_squashes_a_heavy_tail_and_keeps_the_middle():
     assert np.abs(points).max() <= 3
 
 
-def test_infinities_lie_at_the_ends_of_either_scale():
+def test_infinities_lie_at_the_ends_of_the_scale():
     values = np.array([[0.0], [1], [2], [np.inf], [-np.inf], [3]])
     assert points_of(values)[3:5].ravel().tolist() == [3, -3]
-    assert points_of(values, scaling="heom").ravel() == pytest.approx([0, 1 / 3, 2 / 3, 1, 0, 1])
 
 
 def test_columns_of_mostly_zeros_fall_back_to_wider_quantiles():
@@ -300,7 +476,6 @@ def test_missing_numbers_lie_at_the_median_and_are_marked():
     points = space.transform(values)
     assert points[2].tolist() == [0, 1]
     assert points[1].tolist() == [0, 0]
-    assert points_of(values, scaling="heom")[2].tolist() == [1 / 8, 1]
 
 
 def test_one_number_or_nothing_is_told_apart_by_the_mark_alone():
@@ -312,11 +487,6 @@ def test_one_number_or_nothing_is_told_apart_by_the_mark_alone():
 def test_numbers_missing_for_the_first_time_lie_at_the_median():
     space = fit(np.array([[1.0], [2], [9]]))
     assert space.transform([[None], [2]]).tolist() == [[0], [0]]
-
-
-def test_new_numbers_do_not_leave_the_range_of_heom():
-    space = fit(np.array([[1.0], [2], [5]]), scaling="heom")
-    assert space.transform([[-100], [3], [100]]).ravel().tolist() == [0, 0.5, 1]
 
 
 # Geometry of categories.
@@ -428,6 +598,10 @@ def test_cells_of_another_type_with_the_same_meaning_are_accepted():
     assert days.transform(pl.DataFrame({"a": ["02/01/2024", None]})).tolist() == [[0], [0]]
     assert days.transform(pl.DataFrame({"a": [None, None]})).tolist() == [[0], [0]]
     assert days.transform(pl.DataFrame({"a": [float("nan")]})).tolist() == [[0]]
+    words = fit(pl.DataFrame({"a": ["u", "v", None]}))
+    nothing = pl.DataFrame({"a": [None]})
+    for dtype in (pl.Date, pl.Float64, pl.Null, pl.String):
+        assert np.array_equal(words.transform(nothing.cast(dtype)), words.transform(nothing))
 
 
 # Refusals.
@@ -476,9 +650,7 @@ def test_a_table_that_tells_no_rows_apart_is_refused():
         TableSpace().fit(pl.DataFrame({"a": [1, 1], "b": [None, None]}))
 
 
-@pytest.mark.parametrize(
-    "wrong", [{"scaling": "standard"}, {"max_categories": 1}, {"identifier_share": 1.5}]
-)
+@pytest.mark.parametrize("wrong", [{"max_categories": 1}, {"identifier_share": 1.5}])
 def test_a_wrong_parameter_is_named(wrong):
     with pytest.raises(ValueError, match=f"The '{next(iter(wrong))}' parameter of TableSpace"):
         TableSpace(**wrong).fit([[1], [2]])
@@ -495,7 +667,7 @@ def test_scikit_learn_finds_nothing_to_complain_about():
 
 
 def test_it_clones_pickles_and_names_its_output():
-    space = clone(TableSpace(scaling="heom")).set_output(transform="pandas")
+    space = clone(TableSpace(max_categories=3)).set_output(transform="pandas")
     frame = pd.DataFrame(CELLS)
     output = space.fit_transform(frame)
     assert output.columns.tolist() == space.get_feature_names_out().tolist()
@@ -524,15 +696,18 @@ def test_python_types_fall_into_families():
         pd.Timestamp,
         str,
         np.str_,
+        np.datetime64,
+        np.timedelta64,
         list,
     ]
-    families = ["boolean"] * 2 + ["number"] * 3 + ["date"] * 2 + ["text"] * 2 + [None]
+    families = ["boolean"] * 2 + ["number"] * 3 + ["date"] * 2 + ["text"] * 2 + ["date"] * 2
+    families.append(None)
     assert [family_of(type_) for type_ in types] == families
 
 
-def test_numbers_are_parsed_all_or_none():
-    assert parse_numbers(["1", "-inf", "1e-3"]).tolist() == [1, -np.inf, 1e-3]
-    assert parse_numbers(["1", "x"]) is None
+def test_text_that_is_no_number_is_parsed_as_nan():
+    assert [parse_number(text) for text in ("1", "-inf", "1e-3")] == [1, -np.inf, 1e-3]
+    assert np.isnan([parse_number(text) for text in ("x", "1_2", "1,5", "")]).all()
 
 
 def test_a_hundred_thousand_rows_of_text_take_seconds_at_most():
@@ -555,7 +730,6 @@ def test_a_hundred_thousand_rows_of_text_take_seconds_at_most():
 NUMBERS = st.none() | st.floats() | st.sampled_from([0.0, 1.0, 5e-324, 1.7e308, -1.7e308])
 TEXTS = st.none() | st.sampled_from(["a", "b", "c", "", "nan", "1", "inf", "2024-01-01", "é"])
 ROWS = st.lists(st.tuples(NUMBERS, TEXTS, st.none() | st.booleans()), min_size=1, max_size=30)
-SCALINGS = st.sampled_from(["robust", "heom"])
 SCHEMA = {"number": pl.Float64, "text": pl.String, "flag": pl.Boolean, "row": pl.Int64}
 
 
@@ -563,28 +737,31 @@ def table(rows):
     return pl.DataFrame([(*row, i) for i, row in enumerate([*rows, rows[0]])], SCHEMA, orient="row")
 
 
-@given(rows=ROWS, scaling=SCALINGS)
+@given(rows=ROWS)
 @settings(max_examples=60, deadline=None)
-def test_points_are_finite_whatever_the_cells(rows, scaling):
-    points = points_of(table(rows), scaling=scaling)
+@pytest.mark.filterwarnings("ignore:read as numbers")
+def test_points_are_finite_whatever_the_cells(rows):
+    points = TableSpace().fit_transform(table(rows))
     assert np.isfinite(points).all()
     assert np.abs(points).max() <= 3
 
 
-@given(rows=ROWS, scaling=SCALINGS)
+@given(rows=ROWS)
 @settings(max_examples=40, deadline=None)
-def test_pandas_and_polars_agree_whatever_the_cells(rows, scaling):
+@pytest.mark.filterwarnings("ignore:read as numbers")
+def test_pandas_and_polars_agree_whatever_the_cells(rows):
     frame = table(rows)
-    expected = points_of(frame, scaling=scaling)
-    assert np.array_equal(points_of(frame.to_pandas(), scaling=scaling), expected)
+    expected = TableSpace().fit_transform(frame)
+    assert np.array_equal(TableSpace().fit_transform(frame.to_pandas()), expected)
 
 
 @given(rows=ROWS, data=st.data())
 @settings(max_examples=40, deadline=None)
+@pytest.mark.filterwarnings("ignore:read as numbers")
 def test_permuted_rows_give_permuted_points(rows, data):
     frame = table(rows)
     order = data.draw(st.permutations(range(len(frame))))
-    space, permuted = fit(frame), fit(frame[order])
+    space, permuted = TableSpace().fit(frame), TableSpace().fit(frame[order])
     assert permuted.columns_ == space.columns_
     assert permuted.get_feature_names_out().tolist() == space.get_feature_names_out().tolist()
     assert np.array_equal(permuted.transform(frame[order]), space.transform(frame)[order])

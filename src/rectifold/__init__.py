@@ -2,9 +2,10 @@
 
 from importlib.metadata import version as _version
 
+from rectifold.heom import HEOMSpace
 from rectifold.rectification import Rectification
 from rectifold.sampler import GMR
 from rectifold.tables import TableSpace
 
 __version__ = _version("rectifold")
-__all__ = ["GMR", "Rectification", "TableSpace", "__version__"]
+__all__ = ["GMR", "HEOMSpace", "Rectification", "TableSpace", "__version__"]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import datetime as dt
+import math
+import re
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,14 +24,26 @@ _DAYS = "%d-%b-%y %d-%b-%Y %d-%m-%Y %Y/%m/%d %d/%m/%Y %m/%d/%Y %d/%m/%y %m/%d/%y
 _HOURS = ("", " %H:%M", " %H:%M:%S", " %I:%M %p", " %I:%M:%S %p")
 # A column is read in one form throughout: 03/04 must not be April in one row and March in the next.
 DATE_FORMS = (ISO, *(day + hour for day in _DAYS.split() for hour in _HOURS))
+# What a comma may be in a number: how such numbers look, and what float() wants in its place. No
+# number in groups begins with a zero, so that 0,125 can only have a decimal comma.
+COMMAS = {
+    "decimal": (re.compile(r"[+-]?\d+,\d+([eE][+-]?\d+)?"), "."),
+    "thousands": (re.compile(r"[+-]?[1-9]\d{0,2}(,\d{3})+(\.\d*)?"), ""),
+}
+# At most one cell in this many may be other text in a column of numbers.
+ONE_OTHER_IN = 10
 
 
 @dataclass(frozen=True, slots=True)
 class Numbers:
-    """The cells of a column of numbers, or of dates in seconds; NaN is missing."""
+    """The cells of a column of numbers, or of dates in seconds; NaN is missing.
+
+    Where text that is no number counts as missing, `other` is the most frequent such text.
+    """
 
     kind: str
     values: Floats
+    other: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +63,13 @@ def factorise(values: Sequence[Any]) -> tuple[Ints, list[Any]]:
     return codes, list(index)
 
 
+def is_constant(cells: Numbers | Texts) -> bool:
+    """Tell whether all rows are alike: all missing, or all of one value."""
+    values = cells.codes if isinstance(cells, Texts) else cells.values
+    absent = values < 0 if isinstance(cells, Texts) else np.isnan(values)
+    return bool(absent.all() or (not absent.any() and (values == values[0]).all()))
+
+
 def spread(codes: Ints, values: Floats) -> Floats:
     """Return one number per row from one number per distinct value; missing becomes NaN."""
     return np.append(values, np.nan)[codes]
@@ -58,17 +79,18 @@ def family_of(type_: type) -> str | None:
     """Return which family of values a Python type belongs to, or None where to none."""
     if issubclass(type_, bool | np.bool_):  # first, because a bool is an int to Python
         return "boolean"
+    # Before numbers, because a duration of NumPy is an integer to Python.
+    if issubclass(type_, dt.date | dt.time | dt.timedelta | np.datetime64 | np.timedelta64):
+        return "date"
     if issubclass(type_, Real | Decimal):
         return "number"
-    if issubclass(type_, dt.date | dt.time | dt.timedelta):
-        return "date"
     return "text" if issubclass(type_, str) else None
 
 
 def is_missing(value: Any) -> bool:
     """Tell whether a cell is None, NaN, NaT, pandas' NA, or text that is blank or says "nan"."""
     if isinstance(value, str):
-        return not value or value.isspace() or value.strip().lower() == "nan"
+        return value.strip().lower() in ("", "nan", "+nan", "-nan")
     # pandas' NA has no truth value; it is known by name, as pandas may not be installed.
     return value is None or type(value).__name__ == "NAType" or bool(value != value)
 
@@ -78,8 +100,19 @@ def as_text(value: Any) -> str:
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
 
 
+def as_number(value: Any) -> float:
+    """Return a number as a float, which is infinite where its range ends."""
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
+
+
 def as_seconds(value: Any) -> float:
     """Return a date, a time of day or a duration in seconds; a time without a zone is UTC."""
+    if isinstance(value, np.datetime64 | np.timedelta64):
+        ticks = value.astype(f"{value.dtype.kind}8[us]").astype(np.int64)
+        return float(int(ticks) / 10**6)
     if isinstance(value, dt.time):
         value = dt.datetime.combine(EPOCH, value)
     if isinstance(value, dt.datetime):
@@ -89,14 +122,55 @@ def as_seconds(value: Any) -> float:
     return float(value.total_seconds())
 
 
-def parse_numbers(texts: list[str]) -> Floats | None:
-    """Return the numbers that the texts spell, or None where one of them is no number."""
+def parse_number(text: str, comma: str | None = None) -> float:
+    """Return the number that a text spells, its commas being as named; NaN where it is none."""
+    if comma and "," in text:
+        pattern, meant = COMMAS[comma]
+        text = text.strip()
+        text = text.replace(",", meant) if pattern.fullmatch(text) else text
     try:
-        numbers = np.array([float(text) for text in texts], dtype=np.float64)
+        # Python reads 12_34 as a number; in a table it is a code.
+        return math.nan if "_" in text else float(text)
     except ValueError:
+        return math.nan
+
+
+def find_comma(texts: list[str], counts: Ints) -> str | None:
+    """Return what commas are in the numbers of a column, or None where no number has any.
+
+    ``1,234`` can be read both ways: it has a decimal comma only beside numbers like ``1,5``, if
+    numbers like ``1,234.50`` are not in more cells than those.
+    """
+    cells_of = {"decimal": 0, "thousands": 0, "either": 0}
+    for text, count in zip(texts, counts.tolist(), strict=True):
+        if "," in text:
+            fits = [name for name, (form, _) in COMMAS.items() if form.fullmatch(text.strip())]
+            if fits:
+                cells_of[fits[0] if len(fits) == 1 else "either"] += count
+    if not any(cells_of.values()):
         return None
-    # Python reads 12_34 as a number; in a table it is a code.
-    return None if any("_" in text for text in texts) else numbers
+    decimal = cells_of["decimal"]
+    return "decimal" if decimal and decimal >= cells_of["thousands"] else "thousands"
+
+
+def find_numbers(cells: Texts) -> tuple[str | None, Floats | None]:
+    """Return what commas are, and the number of each distinct text; NaN where it is none.
+
+    There are no numbers where more than a tenth of the cells are other text, or where other
+    text stands beside one number only.
+    """
+    counts = np.bincount(cells.codes[cells.codes >= 0], minlength=len(cells.distinct))
+    comma, others_left = find_comma(cells.distinct, counts), int(counts.sum()) // ONE_OTHER_IN
+    numbers = []
+    for text, count in zip(cells.distinct, counts.tolist(), strict=True):
+        numbers.append(parse_number(text, comma))
+        if math.isnan(numbers[-1]):
+            others_left -= count
+            if others_left < 0:  # at once, because free text has many distinct values
+                return None, None
+    known = {number for number in numbers if not math.isnan(number)}
+    found = np.array(numbers, dtype=np.float64)
+    return (None, None) if len(known) < 2 and np.isnan(found).any() else (comma, found)
 
 
 def parse_dates(texts: list[str], form: str) -> Floats | None:
@@ -121,6 +195,62 @@ def find_dates(texts: list[str]) -> tuple[str | None, Floats | None]:
     return None, None
 
 
+def to_numbers(kind: str, cells: Texts, values: Floats) -> Numbers:
+    """Return the cells of a column of text as what was read from its distinct texts."""
+    counts = np.bincount(cells.codes[cells.codes >= 0], minlength=len(cells.distinct))
+    others = [(-counts[i], cells.distinct[i]) for i in np.flatnonzero(np.isnan(values))]
+    return Numbers(kind, spread(cells.codes, values), min(others)[1] if others else None)
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """How the cells of a column are read: found at fit, and kept to for new tables."""
+
+    #: "number", "date" or "category".
+    kind: str
+    #: The form of dates in text, or what commas are in numbers; None where neither was seen.
+    form: str | None = None
+    #: Whether a column of numbers held other text.
+    lenient: bool = False
+
+    def read(self, cells: Numbers | Texts) -> Numbers | Texts | None:
+        """Return the cells of a new table read in this way, or None where they cannot be."""
+        if isinstance(cells, Numbers):
+            kinds = (self.kind, "number") if self.kind == "category" else (self.kind,)
+            if cells.kind not in kinds and not np.isnan(cells.values).all():
+                return None
+            if self.kind == "category":
+                return read_objects(cells.values.tolist(), self.kind, categorical=True)
+            return Numbers(self.kind, cells.values)
+        if self.kind == "category":
+            return cells
+        texts = cells.distinct
+        values: Floats | None
+        if self.kind == "date":
+            values = parse_dates(texts, self.form) if self.form else find_dates(texts)[1]
+        else:
+            values = np.array([parse_number(text, self.form) for text in texts], dtype=np.float64)
+            if texts and np.isnan(values).all() and not self.lenient:
+                return None
+        return None if values is None else to_numbers(self.kind, cells, values)
+
+
+def find_reading(cells: Numbers | Texts) -> tuple[Reading, Numbers | Texts]:
+    """Return how the cells of a column are to be read, and the cells read so."""
+    if isinstance(cells, Numbers):
+        return Reading(cells.kind), cells
+    form = dates = None
+    comma, numbers = find_numbers(cells)
+    if numbers is None or np.isnan(numbers).any():
+        form, dates = find_dates(cells.distinct)
+    if dates is not None:
+        return Reading("date", form), to_numbers("date", cells, dates)
+    if numbers is not None and not cells.categorical:
+        read = to_numbers("number", cells, numbers)
+        return Reading("number", comma, read.other is not None), read
+    return Reading("category"), cells
+
+
 def read_objects(values: Sequence[Any], name: Any, categorical: bool = False) -> Numbers | Texts:
     """Return the cells of a column given as Python objects, of one type or of several."""
     families = {type_: family_of(type_) for type_ in set(map(type, values))}
@@ -130,6 +260,9 @@ def read_objects(values: Sequence[Any], name: Any, categorical: bool = False) ->
                 f"Column {name!r} holds objects of type {type_.__name__!r}, which are neither "
                 "numbers, dates nor text: drop it, or turn it into columns of those kinds."
             )
+    if any(issubclass(type_, Decimal) for type_ in families):
+        # A signalling NaN refuses to be compared, and so to be told apart below.
+        values = [None if isinstance(v, Decimal) and v.is_snan() else v for v in values]
     if {"boolean", "number"} <= set(families.values()):
         # True == 1 to Python, so that the two would share a code below.
         values = [None if is_missing(value) else as_text(value) for value in values]
@@ -141,7 +274,7 @@ def read_objects(values: Sequence[Any], name: Any, categorical: bool = False) ->
     if kinds == {"date"}:
         return Numbers("date", spread(codes, np.array([as_seconds(value) for value in present])))
     if kinds == {"number"} and not categorical:
-        return Numbers("number", spread(codes, np.array([float(value) for value in present])))
+        return Numbers("number", spread(codes, np.array([as_number(value) for value in present])))
     if kinds != {"text"}:
         merged, present = factorise([as_text(value) for value in present])
         codes = np.append(merged, -1)[codes]

@@ -16,12 +16,12 @@ from sklearn.utils.validation import check_consistent_length, validate_data
 from rectifold._timing import timed
 from rectifold.engines import ENGINES, choose, search
 from rectifold.engines.contract import Engine
-from rectifold.engines.given import FromGraph, FromMetric, FromObject, as_graph, metric_of
+from rectifold.engines.given import FromObject, as_graph, metric_of
 from rectifold.rectification import Setting, rectify
 from rectifold.rules import Thresholds, guarded
-from rectifold.space import SPACES, Points, as_numbers, embed, to_points
+from rectifold.space import SPACES, Points, as_numbers, embed, resolve_metric, to_points
 from rectifold.target import Target, encode
-from rectifold.votes import count_votes
+from rectifold.votes import count_votes, size_order
 
 _HINT = "pass space='auto' to compute the geometry on an encoded and filled copy, or convert it"
 
@@ -36,7 +36,7 @@ class GMR(BaseCleaningSampler):
 
     Parameters
     ----------
-    sampling_strategy : str, list or callable, default="majority"
+    sampling_strategy : str or list, default="majority"
         The strict classes: those that are cleaned without a cap.
 
         - "majority": the largest class;
@@ -92,9 +92,11 @@ class GMR(BaseCleaningSampler):
         Where the geometry is computed; the rows that come back are the caller's,
         untouched. None takes `X` as it is and needs finite numbers. "auto" makes sense
         of a messy table: numbers robustly scaled, categories by overlap, dates as
-        numbers, missing values filled and marked. "heom" scales numbers by their range
-        instead, as the heterogeneous Euclidean-overlap metric does. A transformer, such
-        as ``StandardScaler()``, is cloned and fitted.
+        numbers, missing values filled and marked (:class:`rectifold.TableSpace`).
+        "heom" is the heterogeneous Euclidean-overlap metric: numbers by their range, 1
+        for different categories and for missing values; all pairs are compared, so it
+        is for thousands of rows rather than millions. A transformer, such as
+        ``StandardScaler()``, is cloned and fitted on a copy of `X`.
 
     engine : {"auto", "exact"}, default="auto"
         How neighbours are searched for.
@@ -158,7 +160,10 @@ class GMR(BaseCleaningSampler):
     """
 
     _parameter_constraints: dict[str, Any] = {  # noqa: RUF012
-        **BaseCleaningSampler._parameter_constraints,
+        "sampling_strategy": [
+            StrOptions({"majority", "not minority", "not majority", "all", "auto"}),
+            list,
+        ],
         "n_neighbors": [
             Interval(numbers.Integral, 1, None, closed="left"),
             HasMethods(["kneighbors"]),
@@ -169,7 +174,8 @@ class GMR(BaseCleaningSampler):
         "gamma": [Interval(numbers.Real, 0, 1, closed="both")],
         "metric": [str, callable],
         "metric_threshold": [Interval(numbers.Integral, 0, None, closed="left")],
-        "epsilon": [Interval(numbers.Real, 0, None, closed="neither")],
+        # From here on down 1 / epsilon, and a sum of such weights, would overflow.
+        "epsilon": [Interval(numbers.Real, 1e-300, None, closed="left")],
         "min_minority": [Interval(numbers.Integral, 0, None, closed="left")],
         "class_weight": [StrOptions({"balanced"}), None],
         "space": [StrOptions(set(SPACES)), HasMethods(["fit_transform"]), None],
@@ -310,17 +316,18 @@ class GMR(BaseCleaningSampler):
         rows = _safe_indexing(X, self.sample_indices_)
         if self.metric == "precomputed":
             # Distances to rows that are gone are of no use to what comes next.
-            rows = rows[:, self.sample_indices_]
+            rows = _safe_indexing(rows, self.sample_indices_, axis=1)
         return rows, _safe_indexing(y, self.sample_indices_)
 
     def _check(self, X: Any, y: Any, params: dict[str, Any]) -> Target:
         """Refuse what can't be cleaned, before any long work."""
-        if params:
+        given = sorted(name for name, value in params.items() if value is not None)
+        if given:
             raise TypeError(
-                f"GMR can't carry {', '.join(sorted(params))} along: after cleaning it would no "
+                f"GMR can't carry {', '.join(given)} along: after cleaning it would no "
                 "longer match the rows; select from it with sample_indices_ instead."
             )
-        names = [*getattr(X, "columns", ())]
+        names = [*X.columns] if hasattr(X, "iloc") else []
         if len({*names}) < len(names):
             twice = next(name for name in names if names.count(name) > 1)
             raise ValueError(f"X has more than one column named {twice!r}: rename all but one.")
@@ -329,59 +336,71 @@ class GMR(BaseCleaningSampler):
         validate_data(self, X, skip_check_array=True)
         labels = encode(y)
         check_consistent_length(X, labels.values)
-        self.sampling_strategy_ = check_sampling_strategy(
-            self.sampling_strategy, labels.values, self._sampling_type
-        )
+        strict, _ = self._roles(labels)
+        if not strict:
+            raise ValueError(
+                f"sampling_strategy={self.sampling_strategy!r} names no class: give a label of y."
+            )
+        least = int(labels.sizes.min())
+        self.sampling_strategy_ = {labels.classes[code]: least for code in sorted(strict)}
         return labels
 
     def _roles(self, labels: Target) -> tuple[frozenset[int], frozenset[int]]:
         """Tell the strict classes and the protected ones, by their codes."""
-        every = frozenset(range(len(labels.classes)))
-        strict = frozenset(c for c in every if labels.classes[c] in self.sampling_strategy_)
-        # In imbalanced-learn a list names all the classes that a sampler may change.
-        protected = frozenset() if isinstance(self.sampling_strategy, list) else every - strict
-        return strict, protected
+        order = [int(code) for code in size_order(labels.sizes)]
+        if isinstance(self.sampling_strategy, list):
+            # In imbalanced-learn a list names all the classes that a sampler may change.
+            check_sampling_strategy(self.sampling_strategy, labels.values, self._sampling_type)
+            named = np.isin(labels.classes, self.sampling_strategy)
+            return frozenset(np.flatnonzero(named).tolist()), frozenset()
+        strict = {
+            "majority": order[:1],
+            "not minority": order[:-1],
+            "auto": order[:-1],
+            "not majority": order[1:],
+            "all": order,
+        }[self.sampling_strategy]
+        return frozenset(strict), frozenset(order) - frozenset(strict)
 
     def _points(self, X: Any, labels: Target) -> Points:
-        self.space_ = None
+        self.space_: Any = None
+        own_search = not isinstance(self.n_neighbors, numbers.Integral)
         if self.metric == "precomputed":
-            if self.space is not None or not isinstance(self.n_neighbors, numbers.Integral):
+            if self.space is not None or own_search:
                 raise ValueError(
                     "with metric='precomputed' the distances are given: space must be None and "
                     "n_neighbors an integer."
                 )
             return Points(as_graph(X, int(self.n_neighbors)), "precomputed")
-        metric = self.metric
-        if not isinstance(self.n_neighbors, numbers.Integral):
-            if metric != "auto":
-                raise ValueError(
-                    f"n_neighbors is an object with a metric of its own, and metric={metric!r} "
-                    "would be ignored: set it on the object and leave metric='auto'."
-                )
-            metric = metric_of(self.n_neighbors)
+        if self.metric != "auto" and (own_search or self.space == "heom"):
+            which = "n_neighbors" if own_search else "space"
+            raise ValueError(
+                f"{which} comes with a metric of its own, and metric={self.metric!r} would be "
+                f"ignored: leave metric='auto' (a search object has its metric set on it)."
+            )
         if self.space is None:
-            values = as_numbers(X, name="X", hint=_HINT, allow_nan=metric == "nan_euclidean")
+            values = as_numbers(X, name="X", hint=_HINT, allow_nan=self.metric == "nan_euclidean")
         else:
             values, self.space_ = embed(X, labels.values, self.space)
-        return to_points(values, metric, self.metric_threshold)
+        if own_search:
+            return to_points(values, metric_of(self.n_neighbors))
+        if self.space == "heom":
+            return to_points(values, "heom", self.space_.categorical_)
+        metric = resolve_metric(self.metric, values.shape[1], self.metric_threshold)
+        return to_points(values, metric)
 
     def _engine(self, points: Points) -> tuple[Engine, str, int]:
         """Choose who searches: an engine, its name, and how many neighbours vote."""
         if not isinstance(self.n_neighbors, numbers.Integral):
-            given = FromObject(self.n_neighbors)
-            return given, type(self.n_neighbors).__name__, given.k
+            search_object = FromObject(self.n_neighbors)
+            return search_object, type(self.n_neighbors).__name__, search_object.k
         k = int(self.n_neighbors)
         if points.n < k + 1:
             raise ValueError(
                 f"n_neighbors={k} needs at least {k + 1} rows, and X has {points.n} samples: "
                 "lower n_neighbors or add rows."
             )
-        if points.metric == "precomputed":
-            return FromGraph(), "precomputed", k
-        if points.metric not in ("euclidean", "cosine"):
-            return FromMetric(), "scikit-learn", k
-        name = choose(self.engine, points)
-        return ENGINES[name], name, k
+        return *choose(self.engine, points), k
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -11,6 +11,7 @@ from sklearn.base import clone
 from sklearn.utils import check_array
 
 from rectifold._typing import Bools, Floats, Matrix
+from rectifold.heom import HEOMSpace
 from rectifold.tables import TableSpace
 
 #: Spaces that have a name.
@@ -31,11 +32,13 @@ class Points:
 
     #: Float64 rows, C-ordered or CSR; normalised to unit length for the cosine metric.
     values: Matrix
-    #: "euclidean", "cosine", or what the caller named.
+    #: "euclidean", "cosine", "heom", or what the caller named.
     metric: Metric
     #: Under the cosine metric, the rows without a direction, if there are any: they are
     #: at distance 1 from all others.
     zero: Bools | None = None
+    #: Under HEOM, the columns that hold codes of categories.
+    categorical: Bools | None = None
 
     @property
     def n(self) -> int:
@@ -58,22 +61,22 @@ def embed(X: Any, y: Any, space: Any) -> tuple[Matrix, Any]:
     Returns
     -------
     values : {ndarray, csr_array} of shape (n_rows, n_columns)
-        Finite float64 rows.
+        Float64 rows: finite, but for HEOM, where NaN is missing.
     fitted : transformer
         The space, fitted.
     """
     if isinstance(space, str):
-        fitted = TableSpace(scaling="robust" if space == "auto" else "heom")
-    else:
-        fitted = clone(space)
-    values = fitted.fit_transform(X, y)
+        fitted: Any = TableSpace() if space == "auto" else HEOMSpace()
+        return fitted.fit_transform(X), fitted
+    fitted = clone(space)
+    # Some transformers work in place, and the caller's rows must not change.
+    values = fitted.fit_transform(X.copy() if hasattr(X, "copy") else X, y)
     if values.shape[0] != len(y):
         raise ValueError(
             f"space must give one point per row: it made {values.shape[0]} of {len(y)} rows."
         )
-    return as_numbers(values, name="the output of space", hint="choose a space that fills it"), (
-        fitted
-    )
+    hint = "choose a space that fills or encodes it"
+    return as_numbers(values, name="the output of space", hint=hint), fitted
 
 
 def as_numbers(X: Any, *, name: str, hint: str, allow_nan: bool = False) -> Matrix:
@@ -95,14 +98,9 @@ def as_numbers(X: Any, *, name: str, hint: str, allow_nan: bool = False) -> Matr
     {ndarray, csr_array} of shape (n_rows, n_columns)
     """
     _refuse_columns_without_numbers(X, name, hint)
-    try:
-        values = check_array(
-            X, accept_sparse="csr", dtype=np.float64, ensure_all_finite=False, input_name=name
-        )
-    except (ValueError, TypeError) as error:
-        if "could not convert" not in str(error):
-            raise
-        raise ValueError(f"{name} holds text ({error}): {hint}.") from error
+    values = check_array(
+        X, accept_sparse="csr", dtype=np.float64, ensure_all_finite=False, input_name=name
+    )
     data = values.data if sparse.issparse(values) else values
     # A sum is finite only if all its terms are, and needs no array of flags.
     if not np.isfinite(data.sum()) and not np.isfinite(data).all():
@@ -115,32 +113,52 @@ def as_numbers(X: Any, *, name: str, hint: str, allow_nan: bool = False) -> Matr
     return np.ascontiguousarray(values)
 
 
-def to_points(values: Matrix, metric: Metric, metric_threshold: int) -> Points:
-    """Settle the metric, and put rows into the form in which it is computed.
+def resolve_metric(metric: Metric, n_columns: int, metric_threshold: int) -> Metric:
+    """Settle which metric is meant.
+
+    Parameters
+    ----------
+    metric : str or callable
+        "auto" is the paper's switch: Euclidean up to `metric_threshold` columns, cosine
+        above.
+    n_columns : int
+        Columns of the space.
+    metric_threshold : int
+        See `metric`.
+
+    Returns
+    -------
+    str or callable
+        Never "auto", and "euclidean" for all names of that metric.
+    """
+    if not isinstance(metric, str):
+        return metric
+    if metric == "auto":
+        return "euclidean" if n_columns <= metric_threshold else "cosine"
+    if metric in _PARAMETRIC:
+        raise ValueError(
+            f"metric={metric!r} needs parameters of its own: pass n_neighbors=NearestNeighbors("
+            f"n_neighbors=16, metric={metric!r}, metric_params=...) instead, with metric='auto'."
+        )
+    return "euclidean" if metric in _EUCLIDEAN else metric
+
+
+def to_points(values: Matrix, metric: Metric, categorical: Bools | None = None) -> Points:
+    """Put rows into the form in which a metric is computed.
 
     Parameters
     ----------
     values : {ndarray, csr_array} of shape (n_rows, n_columns)
         Float64 rows.
     metric : str or callable
-        "auto" is the paper's switch: Euclidean up to `metric_threshold` columns, cosine
-        above.
-    metric_threshold : int
-        See `metric`.
+        As `resolve_metric` gives it.
+    categorical : ndarray of bool of shape (n_columns,), default=None
+        For HEOM, the columns that hold codes of categories.
 
     Returns
     -------
     Points
     """
-    if metric == "auto":
-        metric = "euclidean" if values.shape[1] <= metric_threshold else "cosine"
-    elif isinstance(metric, str) and metric in _EUCLIDEAN:
-        metric = "euclidean"
-    elif isinstance(metric, str) and metric in _PARAMETRIC:
-        raise ValueError(
-            f"metric={metric!r} needs parameters of its own: pass n_neighbors=NearestNeighbors("
-            f"n_neighbors=16, metric={metric!r}, metric_params=...) instead, with metric='auto'."
-        )
     if _all_rows_equal(values):
         raise ValueError(
             "every column of X is constant, so no row is nearer than another: "
@@ -148,12 +166,21 @@ def to_points(values: Matrix, metric: Metric, metric_threshold: int) -> Points:
         )
     if metric == "cosine":
         return _normalised(values)
-    if metric == "euclidean" and max(values.max(), -values.min()) > _LARGEST:
+    if metric in ("euclidean", "sqeuclidean") and max(values.max(), -values.min()) > _LARGEST:
         raise ValueError(
             f"X holds values beyond {_LARGEST:g}, whose squares can't be represented: "
             "rescale X, or pass space='auto'."
         )
-    return Points(values, metric)
+    if metric == "nan_euclidean":
+        if sparse.issparse(values):
+            raise ValueError("metric='nan_euclidean' needs dense rows: pass X.toarray().")
+        empty = np.isnan(values).all(axis=1)
+        if empty.any():
+            raise ValueError(
+                f"row {int(empty.argmax())} of X has no value at all, so that nothing is near it: "
+                "leave it out."
+            )
+    return Points(values, metric, categorical=categorical)
 
 
 def row_norms(values: Matrix) -> Floats:
@@ -193,6 +220,8 @@ def _all_rows_equal(values: Matrix) -> bool:
 
 
 def _refuse_columns_without_numbers(X: Any, name: str, hint: str) -> None:
+    if isinstance(X, list | tuple) or getattr(getattr(X, "dtype", None), "kind", "") in ("O", "U"):
+        _refuse_text(X, name, hint)
     frame = nw.from_native(X, eager_only=True, pass_through=True)
     if not isinstance(frame, nw.DataFrame):
         return
@@ -202,6 +231,17 @@ def _refuse_columns_without_numbers(X: Any, name: str, hint: str) -> None:
             continue
         what = "dates or times" if dtype.is_temporal() else "text or categories"
         raise ValueError(f"column {column!r} of {name} holds {what}, not numbers: {hint}.")
+
+
+def _refuse_text(X: Any, name: str, hint: str) -> None:
+    # NumPy would read text as numbers where it can; whether that is meant, nobody knows.
+    rows = X if isinstance(X, list | tuple) else X.tolist()
+    for row in rows:
+        for column, cell in enumerate(row if isinstance(row, list | tuple) else ()):
+            if isinstance(cell, str):
+                raise ValueError(
+                    f"column {column} of {name} holds text, such as {cell!r}, not numbers: {hint}."
+                )
 
 
 def _refuse_what_is_not_finite(

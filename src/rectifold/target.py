@@ -43,6 +43,8 @@ def encode(y: Any) -> Target:
     Target
     """
     y = _as_array(y)
+    if y.ndim == 0:
+        raise ValueError("y must be an array or a list of labels, one for every row of X.")
     if not len(y):
         raise ValueError("y has 0 samples: there is nothing to clean.")
     missing = _missing(y)
@@ -125,6 +127,8 @@ def _missing(y: Labels) -> npt.NDArray[np.bool_]:
         return np.array(
             [any(v is None or type(v).__name__ == "NAType" or v != v for v in row) for row in flat]
         )
+    if y.dtype.kind in "mM":
+        return np.asarray(np.isnat(y.reshape(len(y), -1)).any(axis=1))
     if y.dtype.kind == "f":
         return np.asarray(np.isnan(y.reshape(len(y), -1)).any(axis=1))
     return np.zeros(len(y), dtype=bool)

@@ -4,17 +4,17 @@ import numpy as np
 
 from rectifold import progress
 from rectifold._typing import Ints
-from rectifold.engines import exact
+from rectifold.engines import direct, exact, given
 from rectifold.engines.contract import Certified, Engine, Neighbourhoods
 from rectifold.engines.settle import settle
 from rectifold.space import Points
 
-#: Engines by name. Each takes Euclidean and cosine points.
+#: Engines by name, for the metrics of the exact one.
 ENGINES: dict[str, Engine] = {"exact": exact.propose}
 
 
-def choose(name: str, points: Points) -> str:
-    """Name the engine that `engine=name` means for these points.
+def choose(name: str, points: Points) -> tuple[Engine, str]:
+    """Choose the engine that `engine=name` means for these points, and name it.
 
     Parameters
     ----------
@@ -25,10 +25,19 @@ def choose(name: str, points: Points) -> str:
 
     Returns
     -------
-    str
-        A key of `ENGINES`.
+    engine : Engine
+        Fit for the metric of the points. Metrics that have one engine only get that.
+    name : str
+        What to call it in a record.
     """
-    return "exact" if name == "auto" else name
+    if points.metric == "precomputed":
+        return given.FromGraph(), "precomputed"
+    if points.metric in direct.METRICS:
+        return direct.propose, "direct"
+    if points.metric not in exact.METRICS:
+        return given.FromMetric(), "scikit-learn"
+    name = "exact" if name == "auto" else name
+    return ENGINES[name], name
 
 
 def search(

@@ -14,6 +14,8 @@ from rectifold._typing import Bools, Floats, Ints, Matrix
 from rectifold.engines.contract import Proposal
 from rectifold.space import Points
 
+#: The metrics searched for here: one order of neighbours, or that of normalised rows.
+METRICS = ("euclidean", "sqeuclidean", "cosine")
 #: Up to here a k-d tree looks at few points; the cut that scikit-learn makes too.
 _TREE_DIMENSIONS = 15
 #: Rows asked for at once, so that progress is seen and memory stays bounded.
@@ -55,7 +57,7 @@ def propose(
     Parameters
     ----------
     points : Points
-        Euclidean or cosine points.
+        Points with one of `METRICS`.
     labels : ndarray of shape (n_rows,)
         Not used: this engine gives no certificates.
     k : int

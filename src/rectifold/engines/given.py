@@ -1,5 +1,6 @@
 """Neighbours by other means: the caller's search object, graph, or any scikit-learn metric."""
 
+import numbers
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -14,6 +15,12 @@ from rectifold.engines.contract import Proposal
 from rectifold.space import Points
 
 _ROWS = 4096
+#: Metrics for which scikit-learn may take a tree. Others of those that it has trees for
+#: break the triangle inequality, and a tree would miss neighbours; so may a callable.
+_TREES = {
+    *("manhattan", "cityblock", "l1", "chebyshev", "infinity", "canberra", "hamming", "jaccard"),
+    "haversine",
+}
 #: A k-th distance may differ by rounding from one that ties with it in exact arithmetic.
 _ROUNDING = 1e-12
 
@@ -26,7 +33,10 @@ class FromMetric:
         self, points: Points, labels: Ints, k: int, *, n_jobs: int | None = None
     ) -> Iterator[Proposal]:
         """Propose the nearest rows, and as many more as tie with the last."""
-        index = NearestNeighbors(metric=points.metric, n_jobs=n_jobs).fit(points.values)
+        tree = isinstance(points.metric, str) and points.metric in _TREES
+        index = NearestNeighbors(
+            metric=points.metric, algorithm="auto" if tree else "brute", n_jobs=n_jobs
+        ).fit(points.values)
         pending = [(rows, k + 9) for rows in _blocks(points.n)]
         while pending:
             rows, wanted = pending.pop()
@@ -76,8 +86,9 @@ class FromObject:
             distances, found = fitted.kneighbors(points.values[rows])
             found = np.asarray(found).astype(np.intp)
             given = None if known else np.asarray(distances, dtype=np.float64)
+            # Some libraries fill up with -1 where they find too few.
+            keep = (found >= 0) & (found < points.n)
             # Where a row is not among those found for it, the farthest is one too many.
-            keep = np.ones(found.shape, dtype=bool)
             keep[~(found == rows[:, None]).any(axis=1), -1] = False
             yield Proposal(
                 rows,
@@ -89,7 +100,19 @@ class FromObject:
     @property
     def k(self) -> int:
         """How many neighbours vote."""
-        return int(self.estimator.n_neighbors) - hasattr(self.estimator, "kneighbors")
+        wanted = getattr(self.estimator, "n_neighbors", None)
+        itself = hasattr(self.estimator, "kneighbors")
+        if isinstance(self.estimator, type) or not isinstance(wanted, numbers.Integral):
+            raise ValueError(
+                "n_neighbors must be an integer, or an object that searches for neighbours and "
+                f"has an attribute n_neighbors that is one, not {self.estimator!r}."
+            )
+        if wanted < 1 + itself:
+            raise ValueError(
+                f"{self.estimator!r} finds no neighbour besides the row itself: "
+                "it must search for two at least."
+            )
+        return int(wanted) - itself
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +153,8 @@ def as_graph(X: Any, k: int) -> Matrix:
     -------
     csr_array of shape (n_rows, n_rows)
     """
+    if not sparse.issparse(X):
+        X = np.asarray(X)
     if X.ndim != 2 or X.shape[0] != X.shape[1]:
         raise ValueError(
             f"with metric='precomputed' X must be a square graph of distances, "
@@ -138,7 +163,8 @@ def as_graph(X: Any, k: int) -> Matrix:
     n = X.shape[0]
     if sparse.issparse(X):
         graph = sparse.csr_array(X, dtype=np.float64, copy=True)
-        graph.sort_indices()
+        # Entries given twice are one distance, their sum, as everywhere in SciPy.
+        graph.sum_duplicates()
     else:
         columns = np.tile(np.arange(n), n)
         values = np.array(X, dtype=np.float64).ravel()
@@ -161,11 +187,15 @@ def as_graph(X: Any, k: int) -> Matrix:
 
 
 def metric_of(estimator: Any) -> str:
-    """Name the metric of a search object, so far as it says."""
-    metric = getattr(estimator, "effective_metric_", None) or getattr(estimator, "metric", None)
-    if metric == "minkowski" and getattr(estimator, "p", 2) == 2:
-        return "euclidean"
-    return metric if isinstance(metric, str) else "given"
+    """Name the metric of a search object: "euclidean" or "cosine" only if it is just that."""
+    metric = getattr(estimator, "metric", None)
+    if not isinstance(metric, str):
+        return "given"
+    if metric == "minkowski" and getattr(estimator, "p", 2) != 2:
+        metric = f"minkowski, p = {estimator.p}"
+    if getattr(estimator, "metric_params", None) or getattr(estimator, "metric_kwds", None):
+        return f"{metric}, with parameters"
+    return "euclidean" if metric in ("minkowski", "l2") else metric
 
 
 def _blocks(n: int) -> list[Ints]:

@@ -75,7 +75,7 @@ def pair_distances(points: Points, left: Ints, right: Ints) -> Floats:
         if points.zero is not None:
             cosine[points.zero[left] | points.zero[right]] = 1.0
         return cosine
-    return np.sqrt(squares)
+    return squares if points.metric == "sqeuclidean" else np.sqrt(squares)
 
 
 def _squared_differences(values: Matrix, left: Ints, right: Ints) -> Floats:
