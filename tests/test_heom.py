@@ -16,7 +16,9 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.estimator_checks import check_estimator
 
+from rectifold import GMR
 from rectifold.heom import HEOMSpace
+from reference import votes
 
 CELLS = {
     "age": [31, 45, None, 28, 60, 31],
@@ -321,3 +323,28 @@ def test_a_second_fit_forgets_the_first():
 def test_the_module_names_neither_pandas_nor_polars_among_its_imports():
     module = sys.modules["rectifold.heom"]
     assert not {"pandas", "pd", "polars", "pl", "pyarrow"} & set(vars(module))
+
+
+@pytest.mark.parametrize("library", [pd.DataFrame, pl.DataFrame])
+def test_gmr_votes_by_the_distances_by_the_book(library):
+    rng = np.random.default_rng(3)
+    n = 120
+    y = (np.arange(n) % 4 == 0).astype(int)
+    makers = {
+        "number": lambda i: float(rng.normal(y[i])),
+        "count": lambda i: int(rng.integers(0, 30)),
+        "category": lambda i: str(rng.choice(list("abcdefghijklmno"))),
+    }
+    cells = {
+        name: [None if rng.random() < 0.1 else make(i) for i in range(n)]
+        for name, make in makers.items()
+    }
+    gmr = GMR(space="heom", n_neighbors=7)
+    gmr.fit_resample(library(cells), y)
+    distances = distances_of_cells(cells)
+    np.fill_diagonal(distances, np.inf)
+    near = np.array([np.lexsort((np.arange(n), np.round(row, 12)))[:7] for row in distances])
+    counted = votes(near, np.take_along_axis(distances, near, axis=1), y)
+    expected = [vote[int(label)] for (vote, _), label in zip(counted, y, strict=True)]
+    np.testing.assert_allclose(gmr.rectification_.confidence, expected, atol=1e-9)
+    assert (gmr.metric_, gmr.rectification_.summary()["engine"]) == ("heom", "direct")
