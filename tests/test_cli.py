@@ -21,6 +21,7 @@ from rectifold import GMR, __version__, cli  # noqa: E402
 from rectifold.cli.clean import ADDED  # noqa: E402
 from rectifold.cli.demo import compare, paired, verdict  # noqa: E402
 from rectifold.cli.visible import visible  # noqa: E402
+from rectifold.cli.wording import in_words_of_the_command_line  # noqa: E402
 
 
 def table(n=300, seed=0):
@@ -123,7 +124,7 @@ class TestClean:
         code, out, _ = clean(
             *("-k", 7, "--alpha", 0.4, "--beta", 0.6, "--gamma", 0.2, "--metric", "manhattan"),
             *("--metric-threshold", 50, "--epsilon", 1e-6, "--min-minority", 3, "--engine", "auto"),
-            *("--class-weight", "balanced", "--space", "heom", "--n-jobs", 1, "--json"),
+            *("--class-weight", "balanced", "--space", "auto", "--n-jobs", 1, "--json"),
         )
         assert code == 0
         expected = {
@@ -144,11 +145,18 @@ class TestClean:
         assert {one["role"] for one in facts["classes"]} == {"strict"}
 
     def test_whole_numbers_name_classes_too(self, run):
-        table().assign(label=lambda d: (d["label"] == "rare") * 1.0).to_csv("n.csv", index=False)
-        code, out, _ = run("clean", "n.csv", "-t", "label", "--dry-run", "--json", "--only", "1")
+        numbers = table().assign(label=lambda d: (d["label"] == "rare") * 1.0)
+        numbers.to_parquet("n.parquet")
+        options = ["-t", "label", "--dry-run", "--json", "--only", "1"]
+        code, out, _ = run("clean", "n.parquet", *options)
         assert code == 0
         assert [one["label"] for one in json.loads(out)["classes"]] == [0, 1]
         assert json.loads(out)["classes"][1]["role"] == "strict"
+
+    def test_classes_that_only_leaves_out_are_shown_as_untouched(self, clean):
+        _, out, _ = clean("--only", "common")
+        assert "untouched        rare (not cleaned)\n" in out
+        assert "untouched" not in clean()[1]
 
     def test_dropped_columns_leave_the_output_and_ignored_ones_only_the_geometry(self, clean):
         rng = np.random.default_rng(1)
@@ -251,6 +259,140 @@ class TestMissingTarget:
         assert (code, "no row has a label" in err) == (2, True)
 
 
+class TestLabels:
+    """The target of a text file is text; other formats have types of their own."""
+
+    def written(self, labels, name="data.csv"):
+        frame = table().assign(label=labels)
+        (frame.to_parquet if name.endswith("parquet") else frame.to_csv)(name, index=False)
+
+    def summary(self, run, *options, source="data.csv"):
+        code, out, err = run("clean", source, "-t", "label", "--dry-run", "--json", *options)
+        assert code == 0, err
+        return json.loads(out)
+
+    @pytest.mark.parametrize(
+        "texts",
+        [
+            ["007", "7"],
+            ["01", "1", "1.0"],
+            ["9007199254740992", "9007199254740993"],
+            ["True", "TRUE", "true"],
+            ["None", "n/a", "x"],
+        ],
+    )
+    def test_every_text_is_a_class_of_its_own(self, run, texts):
+        self.written([texts[i % len(texts)] for i in range(300)])
+        facts = self.summary(run)
+        assert [one["label"] for one in facts["classes"]] == sorted(texts)
+        only = self.summary(run, "--only", texts[0])["classes"]
+        assert [one["label"] for one in only if one["role"] == "strict"] == texts[:1]
+
+    def test_predicted_labels_are_written_as_they_stood(self, run):
+        self.written(["007" if label == "rare" else "01" for label in table()["label"]])
+        options = ["-t", "label", "-o", "o.parquet", "--removed"]
+        assert run("clean", "data.csv", *options, "r.csv")[0] == 0
+        removed = pd.read_csv("r.csv", dtype=str)
+        assert set(removed["rectifold_predicted"]) | set(removed["label"]) == {"007", "01"}
+        assert run("clean", "data.csv", *options, "r.parquet")[0] == 0
+        assert pd.read_parquet("r.parquet")[removed.columns[-4]].tolist() == (
+            removed["rectifold_reason"].tolist()
+        )
+        assert set(pd.read_parquet("r.parquet")["rectifold_predicted"]) <= {"007", "01"}
+        assert set(pd.read_parquet("o.parquet")["label"]) == {"007", "01"}
+
+    def test_blank_cells_are_missing_labels(self, run):
+        self.written(["", "  ", "x", "y"] * 75)
+        facts = self.summary(run, "--missing-target", "drop")
+        assert facts["missing_target"] == {"rows": 150, "action": "drop"}
+        options = ["-o", "o.parquet", "--missing-target", "keep", "-q"]
+        assert run("clean", "data.csv", "-t", "label", *options)[0] == 0
+        assert pd.read_parquet("o.parquet")["label"].isna().sum() == 150
+
+    @pytest.mark.parametrize("name", ["data.csv", "data.parquet"])
+    def test_what_looks_like_a_missing_label_is_a_class_with_a_note(self, run, name):
+        self.written(["None"] * 30 + ["?"] * 20 + ["x", "y"] * 125, name)
+        facts = self.summary(run, source=name)
+        assert [one["label"] for one in facts["classes"]] == ["?", "None", "x", "y"]
+        assert facts["notes"] == [
+            "20 rows have the label '?', which counts as a class; if it means that the label is "
+            "missing, say so with --missing-label '?'",
+            "30 rows have the label 'None', which counts as a class; if it means that the label "
+            "is missing, say so with --missing-label None",
+        ]
+        both = ["--missing-label", "None", "--missing-label", "?"]
+        facts = self.summary(run, *both, "--missing-target", "drop", source=name)
+        assert facts["notes"] == []
+        assert facts["missing_target"]["rows"] == 50
+        assert facts["missing_labels"] == ["None", "?"]
+        code, _, err = run("clean", name, "-t", "label", "--dry-run", *both)
+        assert (code, "50 of 300 rows have no label" in err) == (2, True)
+
+    @pytest.mark.parametrize("text", ["NaN", "nan", "NA", "null", "<NA>"])
+    def test_what_programs_write_for_nothing_is_a_missing_label_in_text(self, run, text):
+        self.written([text] * 30 + ["x", "y"] * 135)
+        code, _, err = run("clean", "data.csv", "-t", "label", "-o", "o.csv")
+        assert (code, Path("o.csv").exists()) == (2, False)
+        assert f"30 of 300 rows have no label ({text!r}), the first is row 0" in err
+        options = ["--missing-target", "drop", "--missing-label", text]
+        assert self.summary(run, *options)["notes"] == []
+        # In Parquet, where null is null, the same text is a label.
+        self.written([text] * 30 + ["x", "y"] * 135, "data.parquet")
+        assert len(self.summary(run, source="data.parquet")["classes"]) == 3
+
+    def test_labels_are_whole_numbers_in_parquet_only_if_written_as_such(self, run):
+        for texts, kind in ((["0", "1"], "i"), (["00", "1"], "O")):
+            self.written([texts[label == "rare"] for label in table()["label"]])
+            options = ["-t", "label", "-o", "o.parquet", "--removed", "r.parquet"]
+            assert run("clean", "data.csv", *options)[0] == 0
+            kept, gone = pd.read_parquet("o.parquet"), pd.read_parquet("r.parquet")
+            assert pd.api.types.is_integer_dtype(kept["label"]) == (kind == "i")
+            assert pd.api.types.is_integer_dtype(gone["rectifold_predicted"]) == (kind == "i")
+
+    def test_a_missing_label_may_be_a_number(self, run):
+        self.written([-1.0, 0.0, 1.0] * 100, "n.parquet")
+        options = ["--missing-label", "-1", "--missing-target", "keep"]
+        facts = self.summary(run, *options, source="n.parquet")
+        assert [one["label"] for one in facts["classes"]] == [0, 1]
+        assert facts["rows_in"] - facts["rows_out"] == facts["removed"]
+
+    def test_a_missing_label_that_no_row_has_is_noted(self, run):
+        facts = self.summary(run, "--missing-label", "N/A")
+        assert facts["notes"] == ["--missing-label: no row has the label 'N/A'"]
+
+    def test_a_few_fractions_are_classes_and_many_are_none(self, run):
+        self.written([f"{i % 20 / 2}" for i in range(300)])
+        assert len(self.summary(run)["classes"]) == 20
+        self.written(["None" if i % 9 == 0 else f"{i % 21 / 2}" for i in range(300)])
+        code, _, err = run("clean", "data.csv", "-t", "label", "--dry-run")
+        assert (code, err.count("\n")) == (2, 1)
+        assert "22 distinct numbers with fractions, as a regression target" in err
+
+
+class TestWording:
+    """Sentences of the sampler in words of the command line; names stay what they are."""
+
+    @pytest.mark.parametrize(
+        "name",
+        ["x y z", "min_minority", "y", "it's y", 'a "y" of X', "both ' and \" y", "space='y'"],
+    )
+    def test_names_of_columns_are_never_translated(self, run, name):
+        table().rename(columns={"kind": name}).to_csv("data.csv", index=False)
+        code, _, err = run("clean", "data.csv", "-t", "label", "--dry-run", "--space", "none")
+        assert code == 2
+        assert f"column {name!r} holds text" in err
+        assert "pass --space auto" in err
+
+    @pytest.mark.parametrize("name", ["y", "min_minority", "can't y", b"y"])
+    def test_names_of_classes_are_never_translated(self, name):
+        said = in_words_of_the_command_line(f"y needs two classes, and can't hold {name!r}: y.")
+        assert said == f"the target needs two classes, and can't hold {name!r}: the target"
+        warned = f"class {name} has 3 rows, fewer than min_minority=10: nothing is cleaned."
+        assert in_words_of_the_command_line(warned) == (
+            f"class {name} has 3 rows, fewer than --min-minority 10: nothing is cleaned"
+        )
+
+
 def changed(**columns):
     def write():
         table().assign(**columns).to_csv("data.csv", index=False)
@@ -291,6 +433,19 @@ BAD = {
     "no cores": (["--n-jobs", "0"], None, "--n-jobs must be a whole number other than 0"),
     "cores of no sense": (["--n-jobs", "all"], None, "not 'all'"),
     "unknown metric": (["--metric", "crow"], None, "--metric must be auto or one that"),
+    "two metrics": (
+        ["--metric", "manhattan", "--space", "heom"],
+        None,
+        "--space heom comes with a metric of its own, and --metric manhattan would be ignored",
+    ),
+    "metric of a function": (["--metric", "pyfunc"], None, "--metric pyfunc needs a function"),
+    "metric with parameters": (
+        ["--metric", "mahalanobis"],
+        None,
+        "--metric mahalanobis needs parameters of its own, which the command line cannot pass on",
+    ),
+    "encoding of host names": (["--encoding", "idna"], None, "'idna' is no encoding of text"),
+    "encoding of more names": (["--encoding", "punycode"], None, "no encoding of text files"),
     "unknown engine": (["--engine", "steam"], None, "--engine must be"),
     "unknown space": (["--space", "outer"], None, "--space"),
     "regression target": ([], changed(label=np.arange(300)), "regression"),
@@ -351,9 +506,69 @@ class TestBadInput:
         assert os.listdir(folder) == ["data.csv"]
 
     def test_a_bug_is_not_hidden(self, clean, monkeypatch):
-        monkeypatch.setattr("rectifold.cli.clean._labels", lambda _: 1 / 0)
+        monkeypatch.setattr("rectifold.cli.clean._counters", lambda _: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             clean()
+
+    @pytest.mark.parametrize("problem", [TypeError, ValueError])
+    def test_what_the_sampler_refuses_is_a_problem_and_the_same_elsewhere_is_a_bug(
+        self, clean, monkeypatch, problem
+    ):
+        def refuse(*_, **__):
+            raise problem("no, thanks")
+
+        with monkeypatch.context() as patch:
+            patch.setattr(GMR, "fit_resample", refuse)
+            assert clean() == (2, "", "rectifold: no, thanks\n")
+        monkeypatch.setattr("rectifold.cli.clean._write", refuse)
+        with pytest.raises(problem):
+            clean()
+
+    def test_a_binary_target_is_one_sentence(self, run):
+        table().assign(label=lambda d: d["label"].map(str.encode)).to_parquet("b.parquet")
+        code, out, err = run("clean", "b.parquet", "-t", "label", "--dry-run")
+        assert (code, out, err.count("\n")) == (2, "", 1)
+        assert "bytes" in err
+
+    def test_a_target_of_lists_is_one_sentence(self, run):
+        table().assign(label=lambda d: d["label"].map(list)).to_parquet("l.parquet")
+        code, _, err = run("clean", "l.parquet", "-t", "label", "--dry-run")
+        assert (code, err.count("\n")) == (2, 1)
+        assert "target 'label' holds lists" in err
+
+    @pytest.mark.parametrize("name", ["x" * 300 + ".csv", "/proc/out.csv"])
+    def test_an_impossible_output_is_named_itself(self, clean, folder, name):
+        code, _, err = clean("-o", name)
+        assert code == 2
+        assert f"--output {name!r}" in err
+        assert ".tmp" not in err
+        assert os.listdir(folder) == ["data.csv"]
+
+    def test_a_file_by_semicolons_with_commas_in_its_header_is_told_how_to_be_read(self, run):
+        rows = "".join(f"{i % 7},5;{i % 3};{'xy'[i % 2]}\n" for i in range(50))
+        Path("semi.csv").write_text("price, EUR;n;label\n" + rows.replace(",5", ",5,5", 1))
+        code, _, err = run("clean", "semi.csv", "-t", "label", "--dry-run")
+        assert (code, "--delimiter ';'" in err) == (2, True)
+        options = ["-t", "label", "-o", "out.csv", "-q", "--delimiter"]
+        assert run("clean", "semi.csv", *options, ";")[0] == 0
+        before = Path("semi.csv").read_text().splitlines()
+        after = Path("out.csv").read_text().splitlines()
+        assert after[0] == before[0]
+        assert set(after) <= set(before)
+        for wrong in (";;", "", '"', "\n"):
+            code, _, err = run("clean", "semi.csv", *options, wrong)
+            assert (code, "--delimiter must be one character" in err) == (2, True)
+
+    @pytest.mark.parametrize("tab", ["tab", r"\t", "\t"])
+    def test_a_tab_may_be_named(self, run, tab):
+        Path("d.csv").write_text(Path("data.csv").read_text().replace(",", "\t"))
+        assert run("clean", "d.csv", "-t", "label", "--dry-run", "--delimiter", tab)[0] == 0
+
+    def test_a_delimiter_is_for_text_only(self, run):
+        table().to_parquet("t.parquet")
+        options = ["-t", "label", "--dry-run", "--delimiter", ";"]
+        code, _, err = run("clean", "t.parquet", *options)
+        assert (code, "--delimiter is for text files" in err) == (2, True)
 
 
 class TestHostileNames:
@@ -504,6 +719,36 @@ class TestProcess:
         process.stderr.close()
         assert process.wait() == 1
         assert Path("out.csv").exists()
+
+    def test_ctrl_c_in_the_middle_of_reading_is_130_too(self, folder):
+        # pandas makes an error of its own out of the interrupt, so here it is a real one.
+        script = """
+import signal
+from rectifold import cli
+from rectifold.files.records import RecordFile
+signal.signal(signal.SIGINT, signal.default_int_handler)
+whole, readings = RecordFile._parsed, []
+def stopped(self):
+    readings.append(1)
+    for record in whole(self):
+        if len(readings) == 2:
+            signal.raise_signal(signal.SIGINT)
+        yield record
+RecordFile._parsed = stopped
+cli.main(["clean", "data.csv", "-t", "label", "-o", "out.csv"])
+"""
+        done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+        assert done.stderr == "rectifold: stopped; nothing was written\n"
+        assert done.returncode == 130
+
+    @pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&- <&-"])
+    def test_closed_streams_are_no_crash(self, folder, closed):
+        command = f"{sys.executable} -m rectifold clean data.csv -t label -o out.csv"
+        done = subprocess.run(f"{command} {closed}", shell=True, capture_output=True, text=True)
+        assert (done.returncode, done.stderr) == (0, "")
+        assert Path("out.csv").read_text().startswith("a,b,c,kind,label\n")
+        wrong = subprocess.run(f"{command} --alpha 7 {closed}", shell=True, capture_output=True)
+        assert wrong.returncode == 2
 
     @pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGTERM])
     def test_a_signal_in_the_middle_of_writing_leaves_nothing(self, folder, stop):

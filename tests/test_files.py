@@ -71,6 +71,32 @@ class TestText:
         assert frame["b"].tolist() == ["two\nlines", "<b>&amp;,", "z\x00z"]
         assert frame["y"].isna().tolist() == [True, False, False]
 
+    def test_only_the_columns_that_are_asked_for_are_parsed(self, nasty):
+        frame = nasty.frame(["y", "id"], verbatim=["y"])
+        assert list(frame.columns) == ["y", "id"]
+        assert frame["y"].tolist() == ["NA", "1", "0"]
+        assert frame["id"].tolist() == [7, 2, 3]
+        assert nasty.frame(["id"], verbatim=["id"])["id"].tolist() == ["007", "2", "3"]
+
+    def test_cells_that_were_read_as_text_become_text_in_parquet(self, tmp_path):
+        path = tmp_path / "in.csv"
+        path.write_text("a,y\n1,01\n2, \n3,NA\n")
+        table = open_table(path)
+        table.frame(["a", "y"], verbatim=["y"])
+        again = pq.read_table(save(table, tmp_path / "o.parquet", [1, 1, 1]))
+        assert again.to_pydict() == {"a": [1, 2, 3], "y": ["01", None, "NA"]}
+
+    def test_a_given_delimiter_is_taken_and_kept(self, tmp_path):
+        path = tmp_path / "in.csv"
+        path.write_text("a|b,c\n1|2,5\n3|4\n")
+        with pytest.raises(FileProblem, match=r"line 3 has 1 cell, the header 2; .*delimiter '|'"):
+            open_table(path).frame()
+        table = open_table(path, delimiter="|")
+        assert table.columns == ["a", "b,c"]
+        out = save(table, tmp_path / "out.csv", [0, 1], added={"d": ["|"]})
+        assert out.read_text() == 'a|b,c|d\n3|4|"|"\n'
+        assert save(table, tmp_path / "o.tsv", [0, 1]).read_text() == "a\tb,c\n3\t4\n"
+
     def test_dropping_a_column_passes_the_other_cells_as_text(self, nasty, tmp_path):
         out = save(nasty, tmp_path / "out.csv", [True, True, False], drop=["b"])
         assert out.read_bytes().startswith(b"\xef\xbb\xbfid,")
@@ -106,6 +132,12 @@ class TestText:
         table = pq.read_table(out)
         assert table["id"].to_pylist() == [2, 3]
         assert table["r"].to_pylist() == [1, 2]
+
+    def test_numbers_that_no_type_holds_become_text_in_parquet(self, tmp_path):
+        path = tmp_path / "in.csv"
+        path.write_text("a,b\n99999999999999999999,1\n-1,2\n,3\n")
+        again = pq.read_table(save(open_table(path), tmp_path / "o.parquet", [1, 1, 1]))
+        assert again["a"].to_pylist() == ["99999999999999999999", "-1", None]
 
     def test_parquet_can_be_written_before_anything_was_read(self, nasty, tmp_path):
         assert pq.read_table(save(nasty, tmp_path / "o.pq", [0, 0, 1]))["id"].to_pylist() == [3]
@@ -176,6 +208,11 @@ class TestText:
         with pytest.raises(FileProblem, match="is not utf-16 text"):
             open_table(path, encoding="utf-16")
 
+    @pytest.mark.parametrize("encoding", ["idna", "punycode"])
+    def test_an_encoding_that_is_not_for_files_is_refused(self, nasty, encoding):
+        with pytest.raises(FileProblem, match=f"'{encoding}' is no encoding of text files"):
+            open_table(nasty.path, encoding=encoding)
+
     def test_an_unknown_encoding_is_refused(self, nasty):
         with pytest.raises(FileProblem, match="no encoding 'klingon'"):
             open_table(nasty.path, encoding="klingon")
@@ -190,7 +227,7 @@ class TestText:
             open_table(path).frame()
 
     def test_a_cell_that_the_csv_module_cannot_take_is_refused(self, nasty, monkeypatch):
-        monkeypatch.setattr("rectifold.files.text.sys.maxsize", 5)
+        monkeypatch.setattr("rectifold.files.records.sys.maxsize", 5)
         with pytest.raises(FileProblem, match="line 1 cannot be read: field larger"):
             nasty.frame()
 
@@ -324,6 +361,78 @@ class TestArrow:
         broken = table.replace_schema_metadata({"pandas": "not JSON"})
         assert self.store(broken, tmp_path / "in.parquet").index_columns == []
 
+    @pytest.fixture
+    def views(self, tmp_path):
+        pl = pytest.importorskip("polars")
+        frame = pl.DataFrame(
+            {
+                "s": ["a", None, "c"],
+                "b": [b"x", b"y", None],
+                "c": pl.Series(["u", "v", None], dtype=pl.Categorical),
+                "l": [["a"], [], None],
+                "r": [{"t": "x"}] * 3,
+                "f": pl.Series([["a"], ["b"], ["c"]], dtype=pl.Array(pl.String, 1)),
+            }
+        )
+        frame.write_ipc(tmp_path / "views.arrow")
+        return open_table(tmp_path / "views.arrow"), frame.to_dicts()
+
+    @pytest.mark.parametrize("name", ["out.arrow", "out.parquet", "out.csv"])
+    def test_views_of_polars_are_written_as_plain_columns(self, views, tmp_path, name):
+        table, rows = views
+        assert table.frame()["s"].tolist()[::2] == ["a", "c"]
+        out = save(table, tmp_path / name, [1, 0, 1])
+        if name != "out.csv":
+            assert self.raw(out).to_pylist() == [rows[0], rows[2]]
+        else:
+            assert cells(out)[1] == ["a", "b'x'", "u", "['a']", "{'t': 'x'}", "['a']"]
+
+    def test_run_lengths_are_written_out(self, tmp_path):
+        runs = pa.RunEndEncodedArray.from_arrays([2, 3], [1.5, 2.5])
+        source = self.store(pa.table({"a": runs}), tmp_path / "in.feather")
+        assert source.frame()["a"].tolist() == [1.5, 1.5, 2.5]
+        again = pq.read_table(save(source, tmp_path / "out.parquet", [0, 1, 1]))
+        assert again["a"].to_pylist() == [1.5, 2.5]
+
+    @pytest.fixture
+    def odd(self, tmp_path):
+        union = pa.UnionArray.from_sparse(
+            pa.array([0, 1, 0], pa.int8()), [pa.array([1, 2, 3]), pa.array(["x", "y", "z"])]
+        )
+        duration = pa.array([(1, 2, 3)] * 3, pa.month_day_nano_interval())
+        odd = pa.table({"a": [1, 2, 3], "u": union, "m": duration})
+        return self.store(odd, tmp_path / "odd.feather")
+
+    def test_a_column_that_is_not_asked_for_is_not_converted(self, odd):
+        assert odd.frame(["a"])["a"].tolist() == [1, 2, 3]
+        with pytest.raises(FileProblem, match=r"column 'u' is of the type sparse_union.*--ignore"):
+            odd.frame()
+        with pytest.raises(FileProblem, match=r"column 'u' .* holds no labels"):
+            odd.frame(["a", "u"], verbatim=["u"])
+
+    def test_what_a_format_cannot_hold_is_found_beforehand(self, odd, tmp_path):
+        parquet = format_of(Path("o.parquet"))
+        with pytest.raises(
+            FileProblem, match=r"column 'u' .* a parquet file cannot hold; .*--drop"
+        ):
+            odd.check(parquet)
+        with pytest.raises(FileProblem, match="column 'm' is of the type month_day_nano_interval"):
+            odd.check(parquet, drop=["u"])
+        odd.check(parquet, drop=["u", "m"])
+        for name in ("o.feather", "o.csv"):
+            odd.check(format_of(Path(name)))
+            save(odd, tmp_path / name, [1, 0, 1])
+        assert cells(tmp_path / "o.csv")[1][:2] == ["1", "1"]
+
+    def test_a_column_that_fails_only_while_it_is_written_leaves_nothing(self, tmp_path):
+        # The second date is in the year 29349, for which Python has no date to show in a list.
+        days = pa.array([[0], [10**7]], pa.list_(pa.date32()))
+        source = self.store(pa.table({"days": days}), tmp_path / "in.parquet")
+        source.check(format_of(Path("o.csv")))
+        with pytest.raises(FileProblem, match=r"column 'days' is of the type list.*text file"):
+            save(source, tmp_path / "o.csv", [1, 1])
+        assert os.listdir(tmp_path) == ["in.parquet"]
+
     @pytest.mark.parametrize("name", ["in.parquet", "in.feather"])
     def test_garbage_is_refused(self, tmp_path, name):
         (tmp_path / name).write_bytes(b"garbage")
@@ -386,6 +495,9 @@ class TestOutputs:
         same = tmp_path / "o.csv"
         other = tmp_path / "d.csv" / ".." / "o.csv"
         assert "--output and --removed" in self.refused(source, output=same, removed=other)
+        assert "too long" in self.refused(source, output=tmp_path / ("o" * 300 + ".csv"))
+        assert "embedded null" in self.refused(source, output=tmp_path / "a\0.csv")
+        assert "its folder cannot be written to" in self.refused(source, output=Path("/proc/o.csv"))
 
     def test_a_folder_that_cannot_be_written_to_is_found_beforehand(
         self, source, tmp_path, monkeypatch
@@ -422,6 +534,21 @@ class TestWholeFiles:
         write_whole(tmp_path / "old", b"more")
         modes = [stat.S_IMODE((tmp_path / name).stat().st_mode) for name in ("new", "old")]
         assert modes == [0o640, 0o600]
+
+    def test_errors_name_the_output_and_not_the_temporary_file(self, tmp_path, monkeypatch):
+        names = [tmp_path / "a.csv", tmp_path / "no" / "b.csv"]
+        with pytest.raises(FileNotFoundError) as caught, whole_files(names):
+            pass
+        assert caught.value.filename == str(names[1])
+        (tmp_path / "no").mkdir()
+
+        def busy(name, target):
+            raise OSError(16, "Device or resource busy", name, target)
+
+        monkeypatch.setattr(os, "replace", busy)
+        with pytest.raises(OSError, match="busy") as caught, whole_files(names):
+            pass
+        assert (caught.value.filename, caught.value.filename2) == (str(names[0]), None)
 
     def test_a_link_stays_a_link(self, tmp_path):
         (tmp_path / "real").write_text("old")

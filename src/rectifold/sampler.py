@@ -20,7 +20,7 @@ from rectifold.engines.given import FromObject, as_graph, metric_of
 from rectifold.rectification import Setting, rectify
 from rectifold.rules import Thresholds, guarded
 from rectifold.space import SPACES, Points, as_numbers, embed, resolve_metric, to_points
-from rectifold.target import Target, encode
+from rectifold.target import Target, encode, named
 from rectifold.votes import count_votes, size_order
 
 _HINT = "pass space='auto' to compute the geometry on an encoded and filled copy, or convert it"
@@ -303,8 +303,9 @@ class GMR(BaseCleaningSampler):
                 index=X.index if hasattr(X, "iloc") else None,
             )
         if guarded(labels.sizes, self.min_minority):
+            smallest = labels.sizes.argmin()
             warnings.warn(
-                f"class {labels.classes[labels.sizes.argmin()]} has {labels.sizes.min()} rows, "
+                f"class {named(labels.classes[smallest])} has {labels.sizes[smallest]} rows, "
                 f"fewer than min_minority={self.min_minority}: nothing is cleaned.",
                 UserWarning,
                 stacklevel=4,

@@ -70,7 +70,7 @@ def encode(y: Any) -> Target:
 def _check_classes(classes: Labels, sizes: Ints) -> None:
     if len(classes) < 2:
         raise ValueError(
-            f"y needs at least two classes, and holds only one class: {_named(classes[0])}."
+            f"y needs at least two classes, and holds only one class: {named(classes[0])}."
         )
     rows = int(sizes.sum())
     if len(classes) > max(2, rows // 2):
@@ -80,12 +80,13 @@ def _check_classes(classes: Labels, sizes: Ints) -> None:
         )
     if sizes.min() < 2:
         raise ValueError(
-            f"class {_named(classes[sizes.argmin()])} of y has a single row, and cleaning needs "
+            f"class {named(classes[sizes.argmin()])} of y has a single row, and cleaning needs "
             "two of every class at least: add rows, merge it with another class, or leave it out."
         )
 
 
-def _named(label: Any) -> str:
+def named(label: Any) -> str:
+    """Write a label as Python would, without the name of its NumPy type."""
     return repr(label.item() if isinstance(label, np.generic) else label)
 
 

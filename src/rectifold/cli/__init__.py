@@ -9,7 +9,7 @@ import signal
 import sys
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 
 EXTRA = ("typer", "rich", "pandas", "pyarrow")
 
@@ -38,13 +38,9 @@ def run(arguments: list[str]) -> int:
     int
         The exit code.
     """
-    if any(importlib.util.find_spec(name) is None for name in EXTRA):
-        return _fail('the command line needs its extra: pip install "rectifold[cli]"')
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            # A label that the terminal's encoding lacks is shown by its code, and is no crash.
-            stream.reconfigure(errors="backslashreplace")
-    with _kill_is_ctrl_c():
+    with _streams(), _kill_is_ctrl_c():
+        if any(importlib.util.find_spec(name) is None for name in EXTRA):
+            return _fail('the command line needs its extra: pip install "rectifold[cli]"')
         try:
             return _dispatch(arguments)
         except KeyboardInterrupt:
@@ -53,6 +49,27 @@ def run(arguments: list[str]) -> int:
             # Whoever read the output has seen enough; Python must not flush into that pipe.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             return 1
+
+
+@contextmanager
+def _streams() -> Iterator[None]:
+    # Python has no stream where standard output or error was closed (>&-). Whoever did that
+    # wants to see nothing; and with the number of that stream free, the next file that is opened
+    # would get it, and with it whatever a library prints.
+    closed = [name for name in ("stdout", "stderr") if getattr(sys, name) is None]
+    if closed:
+        while (number := os.open(os.devnull, os.O_RDWR)) <= 2:
+            pass
+        os.close(number)
+    with ExitStack() as stack:
+        for name in closed:
+            setattr(sys, name, stack.enter_context(open(os.devnull, "w", encoding="utf-8")))
+            stack.callback(setattr, sys, name, None)
+        for stream in (sys.stdout, sys.stderr):
+            if isinstance(stream, io.TextIOWrapper):
+                # A label that the terminal's encoding lacks is shown by its code, and is no crash.
+                stream.reconfigure(errors="backslashreplace")
+        yield
 
 
 @contextmanager
@@ -71,8 +88,8 @@ def _kill_is_ctrl_c() -> Iterator[None]:
 def _dispatch(arguments: list[str]) -> int:
     import typer
 
-    from rectifold.cli.clean import UsageProblem
     from rectifold.cli.commands import Stopped, app
+    from rectifold.cli.wording import UsageProblem
     from rectifold.files import FileProblem
 
     try:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
-import re
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -11,6 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rectifold._timing import timed
+from rectifold.cli.labels import check_missing, classes_named, read_labels
+from rectifold.cli.wording import UsageProblem, in_words_of_the_command_line, near
 from rectifold.files import Table, check_outputs, format_of, open_table, whole_files
 
 if TYPE_CHECKING:
@@ -29,31 +29,6 @@ ADDED = (
     "rectifold_majority_confidence",
 )
 
-_TRANSLATIONS = (
-    (
-        r"^The '(\w+)' parameter of GMR must be (.*)\. Got (.*) instead\.$",
-        r"--\1 must be \2, not \3",
-    ),
-    (r"a str among \{(.*?)\}", r"one of \1"),
-    (
-        r"^Metric ('.*') not valid\..*",
-        r"--metric must be auto or one that scikit-learn knows, not \1",
-    ),
-    (
-        r"^Unknown label type: continuous.*",
-        "the target holds numbers with fractions, as a regression target does, and cleaning needs "
-        "a class label",
-    ),
-    (r"""space=(['"])(\w+)\1""", r"--space \2"),
-    (r"""(?<!['"])\by\b(?!['"=])""", "the target"),
-    (r" of X\b", ""),
-    (r"\bX has (\d+) samples", r"there are \1"),
-)
-
-
-class UsageProblem(ValueError):  # noqa: N818 - it is shown to people, who read no class names
-    """What the caller asked for does not fit the table; the message is one sentence."""
-
 
 @dataclass(frozen=True)
 class Request:
@@ -71,12 +46,16 @@ class Request:
         Columns that the geometry does without; the former are left out of the output too.
     missing_target : {"error", "drop", "keep"}
         What becomes of rows without a label.
+    missing_labels : sequence of str
+        Labels, as text, that stand for a missing one.
     only : sequence of str
         The classes to clean, as text; by default all, as `rectifold.GMR` does.
     settings : dict
         Arguments of `rectifold.GMR`.
     encoding : str
         Of text files.
+    delimiter : str or None
+        What stands between two cells of the table, if that is text; by default as its name says.
     """
 
     source: Path
@@ -86,9 +65,11 @@ class Request:
     drop: Sequence[str] = ()
     ignore: Sequence[str] = ()
     missing_target: str = "error"
+    missing_labels: Sequence[str] = ()
     only: Sequence[str] = ()
     settings: dict[str, Any] = field(default_factory=dict)
     encoding: str = "utf-8"
+    delimiter: str | None = None
 
 
 def clean_file(request: Request) -> dict[str, Any]:
@@ -109,15 +90,19 @@ def clean_file(request: Request) -> dict[str, Any]:
     check_outputs(outputs, request.source)
     seconds: dict[str, float] = {}
     with timed(seconds, "read"):
-        table = open_table(request.source, encoding=request.encoding)
+        table = open_table(request.source, encoding=request.encoding, delimiter=request.delimiter)
         features = _features(table, request)
-        frame = table.frame()
-    missing = frame[request.target].isna().to_numpy(dtype=bool)
-    _check_missing(missing, request)
-    labelled = frame.loc[~missing]
-    labels = _labels(labelled[request.target])
-    notes = _counters(labelled[features])
-    record, said = _rectify(labelled[features], labels, request)
+        for path in outputs.values():
+            table.check(format_of(path), drop=request.drop)
+        frame = table.frame([*features, request.target], verbatim=[request.target])
+    is_text = format_of(request.source).kind == "text"
+    labels, missing, notes = read_labels(
+        frame[request.target], is_text=is_text, missing_labels=request.missing_labels
+    )
+    check_missing(frame[request.target], missing, request.missing_target)
+    labelled = frame.loc[~missing, features]
+    notes += _counters(labelled)
+    record, said = _rectify(labelled, labels, request)
     del frame, labelled
     with timed(seconds, "write"):
         _write(table, record, missing, request, outputs)
@@ -134,6 +119,7 @@ def clean_file(request: Request) -> dict[str, Any]:
         "dropped_columns": list(request.drop),
         "ignored_columns": list(request.ignore),
         "missing_target": {"rows": int(missing.sum()), "action": request.missing_target},
+        "missing_labels": list(request.missing_labels),
         "rows_in": len(missing),
         "rows_out": len(missing) - summary["removed"] - dropped,
         "notes": [*notes, *said],
@@ -149,7 +135,7 @@ def _features(table: Table, request: Request) -> list[str]:
     ):
         for name in names:
             if name not in columns:
-                raise UsageProblem(f"{option}: there is no column {name!r}{_near(name, columns)}")
+                raise UsageProblem(f"{option}: there is no column {name!r}{near(name, columns)}")
             if name == request.target and option != "--target":
                 raise UsageProblem(f"{option} names the target column {name!r} itself")
     taken = [name for name in ADDED if name in columns and name not in request.drop]
@@ -163,36 +149,6 @@ def _features(table: Table, request: Request) -> list[str]:
     if not features:
         raise UsageProblem("no column is left to compare rows by: all are dropped or ignored")
     return features
-
-
-def _near(name: str, known: Sequence[str]) -> str:
-    matches = difflib.get_close_matches(name, known, n=1, cutoff=0.6)
-    # Case is the most frequent slip, and difflib does not overlook it.
-    matches = [other for other in known if other.lower() == name.lower()] or matches
-    if matches:
-        return f"; did you mean {matches[0]!r}?"
-    shown = ", ".join(repr(other) for other in known[:10])
-    return f"; there are {shown}" + (f" and {len(known) - 10} more" if len(known) > 10 else "")
-
-
-def _check_missing(missing: NDArray[np.bool_], request: Request) -> None:
-    if missing.all():
-        raise UsageProblem(f"target {request.target!r}: no row has a label")
-    if request.missing_target == "error" and missing.any():
-        count = int(missing.sum())
-        raise UsageProblem(
-            f"target {request.target!r}: {count:,} of {len(missing):,} rows have no label, the "
-            f"first is row {int(missing.argmax())} (counted from 0); "
-            "--missing-target drop or keep says what becomes of them"
-        )
-
-
-def _labels(column: pd.Series[Any]) -> pd.Series[Any]:
-    # A column of whole numbers with gaps is read as floats; its labels are whole all the same.
-    column = column.infer_objects()
-    if column.dtype.kind == "f" and bool(((column % 1 == 0) & (column.abs() < 2**53)).all()):
-        return column.astype("int64")
-    return column
 
 
 def _counters(features: pd.DataFrame) -> list[str]:
@@ -213,35 +169,20 @@ def _rectify(
 
     settings = dict(request.settings)
     if request.only:
-        known = {str(label): label for label in labels.unique().tolist()}
-        for name in request.only:
-            if name not in known:
-                raise UsageProblem(f"--only: there is no class {name!r}{_near(name, [*known])}")
-        settings["sampling_strategy"] = [known[name] for name in request.only]
+        settings["sampling_strategy"] = classes_named(request.only, labels)
     gmr = GMR(**settings)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
             gmr.fit_resample(features, labels)
-        except ValueError as problem:
-            raise UsageProblem(_in_words_of_the_command_line(str(problem))) from problem
+        except (ValueError, TypeError) as problem:
+            raise UsageProblem(in_words_of_the_command_line(str(problem))) from problem
     said = dict.fromkeys(
-        _in_words_of_the_command_line(str(warning.message))
+        in_words_of_the_command_line(str(warning.message))
         for warning in caught
         if issubclass(warning.category, UserWarning)
     )
     return gmr.rectification_, list(said)
-
-
-def _in_words_of_the_command_line(sentence: str) -> str:
-    # The sampler speaks of its parameters, and here they are options.
-    for pattern, words in _TRANSLATIONS:
-        sentence = re.sub(pattern, words, sentence)
-    return re.sub(
-        r"(?<!-)\b(min_minority|n_neighbors|class_weight|sampling_strategy|metric_threshold)\b(=?)",
-        lambda found: f"--{found[1].replace('_', '-')}{' ' if found[2] else ''}",
-        sentence,
-    ).rstrip(".")
 
 
 def _write(

@@ -14,7 +14,8 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand
 
-from rectifold.cli.clean import Request, UsageProblem, clean_file
+from rectifold.cli.clean import Request, clean_file
+from rectifold.cli.wording import UsageProblem
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
 
@@ -121,6 +122,10 @@ def clean(
     missing_target: Annotated[
         MissingTarget, typer.Option(help="What becomes of rows without a label.")
     ] = MissingTarget.error,
+    missing_label: Annotated[
+        list[str] | None,
+        typer.Option(metavar="TEXT", help="A label that stands for a missing one. Repeatable."),
+    ] = None,
     only: Annotated[
         list[str] | None,
         typer.Option(
@@ -167,6 +172,13 @@ def clean(
     ] = None,
     n_jobs: Annotated[str, typer.Option(metavar="N", help="Cores to use; -1 for all.")] = "-1",
     encoding: Annotated[str, typer.Option(metavar="NAME", help="Of text files.")] = "utf-8",
+    delimiter: Annotated[
+        str | None,
+        typer.Option(
+            metavar="CHARACTER",
+            help="Between the cells of a text INPUT, or tab; by default as its name says.",
+        ),
+    ] = None,
 ) -> None:
     """Remove the rows of a table that blur its smaller classes.
 
@@ -179,7 +191,7 @@ def clean(
         "alpha": _fraction("--alpha", alpha),
         "beta": _fraction("--beta", beta),
         "gamma": _fraction("--gamma", gamma),
-        "metric": metric,
+        "metric": _metric(metric),
         "metric_threshold": _whole("--metric-threshold", metric_threshold, 0),
         "epsilon": _positive("--epsilon", epsilon),
         "min_minority": _whole("--min-minority", min_minority, 0),
@@ -197,9 +209,11 @@ def clean(
         drop=drop or [],
         ignore=ignore or [],
         missing_target=missing_target.value,
+        missing_labels=missing_label or [],
         only=only or [],
         settings=settings,
         encoding=encoding,
+        delimiter=_delimiter(delimiter),
     )
     from rectifold.cli import terminal
 
@@ -277,6 +291,15 @@ def _number(text: str | None) -> float | None:
         return float("nan")
 
 
+def _metric(name: str | None) -> str | None:
+    if name == "pyfunc":
+        raise UsageProblem(
+            "--metric pyfunc needs a function, which the command line cannot pass on: choose "
+            "another metric, or clean with rectifold.GMR in Python"
+        )
+    return name
+
+
 def _cores(text: str) -> int:
     try:
         number = int(text)
@@ -285,3 +308,14 @@ def _cores(text: str) -> int:
     if number == 0:
         raise UsageProblem(f"--n-jobs must be a whole number other than 0, not {text!r}")
     return number
+
+
+def _delimiter(text: str | None) -> str | None:
+    if text is None:
+        return None
+    character = "\t" if text.lower() in ("tab", "\\t") else text
+    if len(character) != 1 or character in '"\r\n\0':
+        raise UsageProblem(
+            f"--delimiter must be one character that is no quote and no line ending, not {text!r}"
+        )
+    return character

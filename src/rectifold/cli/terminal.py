@@ -81,6 +81,9 @@ def show_summary(summary: dict[str, Any]) -> None:
     out.print("", table, "", sep="\n")
     strict = [visible(one["label"], _WIDTH) for one in classes if one["role"] == "strict"]
     _fact(out, "strict", f"{', '.join(strict)} (cleaned without a cap)")
+    untouched = [visible(one["label"], _WIDTH) for one in classes if one["role"] == "untouched"]
+    if untouched:
+        _fact(out, "untouched", f"{', '.join(untouched)} (not cleaned)")
     ratio = summary["imbalance_ratio_after"]
     after = "none: a class is empty" if ratio is None else f"{ratio:.2f}"
     _fact(out, "imbalance ratio", f"{summary['imbalance_ratio_before']:.2f} -> {after}")

@@ -3,38 +3,23 @@
 from __future__ import annotations
 
 import csv
-import gzip
 import io
-import sys
-import zlib
+import re
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, NamedTuple
+from typing import IO, TYPE_CHECKING, Any
 
-from rectifold.files import FileProblem, Format, compressed
+from rectifold.files.formats import FileProblem, Format, compressed
+from rectifold.files.records import BOM, Record, RecordFile
 
 if TYPE_CHECKING:
     import numpy as np
     import pandas as pd
     from numpy.typing import NDArray
 
-_BOM = "\ufeff"
 
-
-class Record(NamedTuple):
-    """One record of a text table.
-
-    Attributes
-    ----------
-    cells : list of str
-        The cells without their quotes; none for a blank line.
-    raw : str
-        The text of the record with its line ending, as it stands in the file.
-    """
-
-    cells: list[str]
-    raw: str
+#: Whole numbers of 64 bits as Python writes them, and as nobody writes anything else.
+_WHOLE = re.compile("0|-?[1-9][0-9]{0,17}")
 
 
 class TextTable:
@@ -48,10 +33,11 @@ class TextTable:
     path : pathlib.Path
         The file.
     form : Format
-        Its format. A ``.csv`` file whose header holds no comma, but semicolons or tabs, is
-        read by these.
+        Its format.
     encoding : str
         Its encoding.
+    delimiter : str, optional
+        What stands between two cells; by default as `RecordFile` finds it.
 
     Attributes
     ----------
@@ -61,29 +47,35 @@ class TextTable:
         Empty: text has no columns that only name the rows.
     """
 
-    def __init__(self, path: Path, form: Format, encoding: str) -> None:
+    def __init__(
+        self, path: Path, form: Format, encoding: str, delimiter: str | None = None
+    ) -> None:
         self.path = path
         self.form = form
         self.encoding = encoding
         self.index_columns: list[str] = []
-        self._name = repr(str(path))
-        self._frame: pd.DataFrame | None = None
-        try:
-            "".encode(encoding)
-        except (LookupError, ValueError):
-            raise FileProblem(f"there is no encoding {encoding!r}") from None
-        self._state = self._stat()
-        self._delimiter = self._find_delimiter()
-        with self._records() as records:
+        self._verbatim: Sequence[str] = ()
+        self._file = RecordFile(path, form, encoding, delimiter)
+        with self._file.opened() as records:
             filled = (record.cells for record in records if record.cells)
             self.columns = next(filled, [])
             if not self.columns:
-                raise FileProblem(f"{self._name} is empty")
+                raise FileProblem(f"{str(path)!r} is empty")
             if next(filled, None) is None:
-                raise FileProblem(f"{self._name} holds a header but no rows")
+                raise FileProblem(f"{str(path)!r} holds a header but no rows")
 
-    def frame(self) -> pd.DataFrame:
+    def frame(
+        self, columns: Sequence[str] | None = None, *, verbatim: Sequence[str] = ()
+    ) -> pd.DataFrame:
         """Read the values, with their types inferred.
+
+        Parameters
+        ----------
+        columns : sequence of str, optional
+            The columns to read; by default all.
+        verbatim : sequence of str
+            Those of them whose cells are taken as they stand, so that 1, 01 and NA are three
+            texts.
 
         Returns
         -------
@@ -92,17 +84,27 @@ class TextTable:
         """
         import pandas as pd
 
-        with self._records() as records:
-            filled = (record.cells for record in records if record.cells)
-            next(filled)
-            self._frame = pd.read_csv(
-                _Requoted(filled),
-                header=None,
-                names=self.columns,
-                index_col=False,
-                low_memory=False,  # one type a column, however long the file
-            )
-        return self._frame
+        self._verbatim = verbatim
+        names = self.columns if columns is None else list(columns)
+        parsed = [name for name in names if name not in verbatim]
+        texts: dict[str, list[str]] = {name: [] for name in names if name in verbatim}
+        with self._file.opened() as records:
+            rows = self._divided(records, parsed, texts)
+            frame = _parse(rows, parsed) if parsed else pd.DataFrame(index=range(len([*rows])))
+        for name, cells in texts.items():
+            frame[name] = pd.Series(cells, dtype=object)
+        return frame if list(frame.columns) == names else frame[names]
+
+    def check(self, form: Format, *, drop: Sequence[str] = ()) -> None:
+        """Do nothing: every format can hold what stands in a text file.
+
+        Parameters
+        ----------
+        form : Format
+            A format to write.
+        drop : sequence of str
+            Columns to leave out.
+        """
 
     def write(
         self,
@@ -122,7 +124,8 @@ class TextTable:
         form : Format
             How to write. Text of the same kind is copied as it stands; where columns go or
             come, or the delimiter changes, cells go through as text. Other formats get the
-            parsed values.
+            parsed values; columns that were last read verbatim are whole numbers there only if
+            all their cells are written as such, without zeros or signs to spare.
         rows : array of bool
             Which rows to write.
         drop : sequence of str
@@ -130,25 +133,52 @@ class TextTable:
         added : mapping of str to sequence, optional
             Columns to add, with one value for each row that is written.
         """
+        self._file.check_unchanged()
         if form.kind != "text":
-            from rectifold.files.arrow import ArrowTable
-
-            frame = self.frame() if self._frame is None else self._frame
-            ArrowTable.from_frame(frame).write(file, form, rows, drop=drop, added=added)
+            self._write_arrow(file, form, rows, drop, added)
             return
-        now = self._stat()
-        if (now.st_size, now.st_mtime_ns) != (self._state.st_size, self._state.st_mtime_ns):
-            raise FileProblem(f"{self._name} was changed by somebody while it was read")
         same_kind = form.delimiter == self.form.delimiter
-        with compressed(file, form) as binary, self._records() as records:
+        with compressed(file, form) as binary, self._file.opened() as records:
             text = io.TextIOWrapper(binary, encoding=self.encoding, newline="")
             if same_kind and not drop and not added:
                 self._copy(text, records, rows)
             else:
-                delimiter = self._delimiter if same_kind else form.delimiter
+                delimiter = self._file.delimiter if same_kind else form.delimiter
                 self._rewrite(text, records, rows, delimiter, drop, added or {})
             text.flush()
             text.detach()  # the file belongs to the caller
+
+    def _write_arrow(
+        self,
+        file: IO[bytes],
+        form: Format,
+        rows: NDArray[np.bool_],
+        drop: Sequence[str],
+        added: Mapping[str, Sequence[Any]] | None,
+    ) -> None:
+        from rectifold.files.arrow import ArrowTable
+
+        stay = [name for name in self.columns if name not in drop]
+        frame = self.frame(stay, verbatim=self._verbatim)
+        for name in stay:
+            if name in self._verbatim:
+                frame[name] = _whole([cell if cell.strip() else None for cell in frame[name]])
+        added = {name: _whole(values) for name, values in (added or {}).items()}
+        ArrowTable.from_frame(frame).write(file, form, rows, added=added)
+
+    def _divided(
+        self, records: Iterator[Record], parsed: list[str], texts: dict[str, list[str]]
+    ) -> Iterator[list[str]]:
+        # Cells for pandas to parse; the others are put aside on the way, equal texts only once.
+        at = [self.columns.index(name) for name in parsed]
+        aside = [(self.columns.index(name), cells) for name, cells in texts.items()]
+        known: dict[str, str] = {}
+        filled = (cells for cells, _ in records if cells)
+        next(filled)
+        for cells in filled:
+            for i, texts_of_column in aside:
+                texts_of_column.append(known.setdefault(cells[i], cells[i]))
+            yield [cells[i] for i in at]
 
     def _copy(self, text: IO[str], records: Iterator[Record], rows: NDArray[np.bool_]) -> None:
         wanted = _header_and(rows)
@@ -174,8 +204,8 @@ class TextTable:
             if not cells or not next(wanted):
                 continue
             if header:
-                if raw.startswith(_BOM):
-                    text.write(_BOM)
+                if raw.startswith(BOM):
+                    text.write(BOM)
                 writer = csv.writer(
                     _Lines(text, _line_ending(raw)), delimiter=delimiter, lineterminator="\r\n"
                 )
@@ -183,96 +213,31 @@ class TextTable:
             writer.writerow([cells[i] for i in kept] + [_as_text(value) for value in new])
             header = False
 
-    def _find_delimiter(self) -> str:
-        header = next((line for line in self._lines() if line.strip()), "")
-        if self.form.delimiter == "," and "," not in header:
-            return next((mark for mark in ";\t" if mark in header), ",")
-        return self.form.delimiter
 
-    def _stat(self) -> Any:
-        return self.path.stat()
+def _parse(rows: Iterator[list[str]], names: list[str]) -> pd.DataFrame:
+    import pandas as pd
 
-    def _lines(self) -> Iterator[str]:
-        # Only what reading raises is caught here, never what the one who asked for lines does.
-        try:
-            opened = gzip.open if self.form.gzipped else open
-            # newline="": line endings stay as they are.
-            with opened(self.path, "rt", encoding=self.encoding, newline="") as lines:
-                yield from lines
-        except (gzip.BadGzipFile, EOFError, zlib.error):
-            raise FileProblem(f"{self._name} is not a whole gzip file, as its name says") from None
-        except UnicodeError:
-            raise FileProblem(
-                f"{self._name} is not {self.encoding} text{self._undecodable_line()}; "
-                "name its encoding with --encoding, for example --encoding latin-1"
-            ) from None
-        except OSError as problem:
-            raise FileProblem(f"{self._name} cannot be read: {problem.strerror}") from None
-
-    def _undecodable_line(self) -> str:
-        # Text is decoded in blocks, so the error itself cannot tell the line.
-        opened = gzip.open if self.form.gzipped else open
-        with opened(self.path, "rb") as lines:
-            for number, line in enumerate(lines, 1):
-                try:
-                    line.decode(self.encoding)
-                except UnicodeError:
-                    return f" (line {number})"
-        return ""
-
-    @contextmanager
-    def _records(self) -> Iterator[Iterator[Record]]:
-        # The csv module refuses cells over 128 KiB unless told otherwise, and only globally.
-        before = csv.field_size_limit(min(sys.maxsize, 2**31 - 1))
-        try:
-            yield self._parsed()
-        finally:
-            csv.field_size_limit(before)
-
-    def _parsed(self) -> Iterator[Record]:
-        raw: list[str] = []
-        ended = False
-
-        def remembered() -> Iterator[str]:
-            nonlocal ended
-            for line in self._lines():
-                raw.append(line)
-                yield line if reader.line_num else line.removeprefix(_BOM)
-            ended = True
-            # The csv module closes an open quote at the end of the file without a word. One
-            # blank line more comes back as a blank record, unless a quote swallows it.
-            yield "\n"
-
-        reader = csv.reader(remembered(), delimiter=self._delimiter)
-        width = 0
-        line = 1
-        try:
-            for cells in reader:
-                if ended and raw:
-                    raise FileProblem(
-                        f"{self._name}: a quote in the record at line {line} is never closed"
-                    )
-                if ended:
-                    return
-                if width != 1 and len(cells) == 1 and not cells[0].strip():
-                    cells = []  # a line of spaces is as blank as an empty one
-                width = width or len(cells)
-                if cells and len(cells) != width:
-                    cell = "cell" if len(cells) == 1 else "cells"
-                    raise FileProblem(
-                        f"{self._name}: line {line} has {len(cells)} {cell}, the header {width}"
-                    )
-                yield Record(cells, "".join(raw))
-                raw.clear()
-                line = reader.line_num + 1
-        except csv.Error as problem:
-            raise FileProblem(f"{self._name}: line {line} cannot be read: {problem}") from None
+    feed = _Requoted(rows)
+    try:
+        return pd.read_csv(
+            feed,
+            header=None,
+            names=names,
+            index_col=False,
+            low_memory=False,  # one type a column, however long the file
+        )
+    except pd.errors.ParserError as problem:
+        # Out of Ctrl-C in the middle of a read, pandas makes an error of its own.
+        if feed.interrupted or "Calling read" in str(problem):
+            raise KeyboardInterrupt from None
+        raise
 
 
 class _Requoted(io.TextIOBase):
     """Records as text that every CSV parser splits in the same way, for pandas to read."""
 
     def __init__(self, records: Iterator[list[str]]) -> None:
+        self.interrupted = False
         self._records = records
         self._block = io.StringIO(newline="")
         self._writer = csv.writer(self._block, quoting=csv.QUOTE_ALL, lineterminator="\n")
@@ -283,10 +248,14 @@ class _Requoted(io.TextIOBase):
     def read(self, size: int | None = -1) -> str:
         self._block.seek(0)
         self._block.truncate()
-        for cells in self._records:
-            self._writer.writerow(cells)
-            if size is not None and 0 <= size <= self._block.tell():
-                break
+        try:
+            for cells in self._records:
+                self._writer.writerow(cells)
+                if size is not None and 0 <= size <= self._block.tell():
+                    break
+        except KeyboardInterrupt:
+            self.interrupted = True
+            raise
         return self._block.getvalue()
 
 
@@ -308,6 +277,15 @@ class _Lines:
 def _header_and(rows: NDArray[np.bool_]) -> Iterator[bool]:
     yield True
     yield from rows.tolist()
+
+
+def _whole(values: Sequence[Any]) -> Any:
+    import pandas as pd
+
+    cells = [value for value in values if value is not None]
+    if not cells or not all(isinstance(cell, str) and _WHOLE.fullmatch(cell) for cell in cells):
+        return values
+    return pd.array([None if value is None else int(value) for value in values], dtype="Int64")
 
 
 def _line_ending(raw: str) -> str:
