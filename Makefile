@@ -13,7 +13,7 @@ test: $(VENV)/.installed ## The default tests, with coverage
 	$(BIN)/python -m pytest -n auto --cov --cov-report=term-missing:skip-covered --cov-fail-under=95
 
 test-slow: $(VENV)/.installed ## The tests that take minutes: all rows of all 27 data sets
-	$(BIN)/python -m pytest -n auto -m slow --durations=0
+	$(BIN)/python -m pytest -n auto --dist worksteal -m slow --durations=0
 
 lint: $(VENV)/.installed ## Style and types
 	$(BIN)/ruff check .
