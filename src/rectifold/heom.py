@@ -9,7 +9,7 @@ import numpy as np
 
 from rectifold._typing import Bools, Floats
 from rectifold.cells import Numbers, Texts, spread
-from rectifold.tables import LARGEST, Column, TableTransformer
+from rectifold.tables import LARGEST, Column, TableTransformer, in_widths
 
 # How many ranges away a new number can be: so far, squared differences are still finite.
 FARTHEST = 1e150
@@ -27,9 +27,7 @@ class Range:
         """Return the share of each row, NaN where it is missing."""
         values = cells.values
         if self.width > 0:
-            with np.errstate(over="ignore"):
-                z = (np.clip(values, -LARGEST, LARGEST) - self.low) / self.width
-            z = np.clip(z, -FARTHEST, FARTHEST)
+            z = in_widths(values, self.low, self.width, FARTHEST)
         else:
             # One number has no range: half-way, it is as far from one infinity as from the other.
             z = np.where(np.isnan(values), np.nan, 0.5)

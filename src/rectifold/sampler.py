@@ -337,6 +337,8 @@ class GMR(BaseCleaningSampler):
         validate_data(self, X, skip_check_array=True)
         labels = encode(y)
         check_consistent_length(X, labels.values)
+        if isinstance(self.sampling_strategy, list):
+            check_sampling_strategy(self.sampling_strategy, labels.values, self._sampling_type)
         strict, _ = self._roles(labels)
         if not strict:
             raise ValueError(
@@ -351,7 +353,6 @@ class GMR(BaseCleaningSampler):
         order = [int(code) for code in size_order(labels.sizes)]
         if isinstance(self.sampling_strategy, list):
             # In imbalanced-learn a list names all the classes that a sampler may change.
-            check_sampling_strategy(self.sampling_strategy, labels.values, self._sampling_type)
             named = np.isin(labels.classes, self.sampling_strategy)
             return frozenset(np.flatnonzero(named).tolist()), frozenset()
         strict = {

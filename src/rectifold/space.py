@@ -10,6 +10,7 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.utils import check_array
 
+from rectifold._summing import sum_columns, sum_entries
 from rectifold._typing import Bools, Floats, Matrix
 from rectifold.heom import HEOMSpace
 from rectifold.tables import TableSpace
@@ -186,13 +187,8 @@ def to_points(values: Matrix, metric: Metric, categorical: Bools | None = None) 
 def row_norms(values: Matrix) -> Floats:
     """Euclidean lengths of rows, squares added feature by feature (see `pair_distances`)."""
     if sparse.issparse(values):
-        owner = np.repeat(np.arange(values.shape[0]), np.diff(values.indptr))
-        squares = np.bincount(owner, weights=values.data**2, minlength=values.shape[0])
-    else:
-        squares = np.zeros(values.shape[0])
-        for column in values.T:
-            squares += column * column
-    return np.sqrt(squares)
+        return np.sqrt(sum_entries(values.data**2, values.indptr))
+    return np.sqrt(sum_columns((column * column for column in values.T), values.shape[0]))
 
 
 def _normalised(values: Matrix) -> Points:
@@ -248,23 +244,19 @@ def _refuse_what_is_not_finite(
     values: Matrix, X: Any, name: str, hint: str, allow_nan: bool
 ) -> None:
     if sparse.issparse(values):
-        entries = sparse.coo_array(values)
-        columns = entries.coords[1]
-        missing, infinite = np.isnan(entries.data), np.isinf(entries.data)
-        bad = infinite if allow_nan else missing | infinite
-        column = int(columns[bad].min()) if bad.any() else -1
-        is_missing = bool(missing[columns == column].any())
+        missing, infinite = (
+            np.bincount(values.indices[is_so(values.data)], minlength=values.shape[1]) > 0
+            for is_so in (np.isnan, np.isinf)
+        )
     else:
-        infinite = np.isinf(values).any(axis=0)
-        missing = np.isnan(values).any(axis=0)
-        bad = infinite if allow_nan else missing | infinite
-        column = int(np.flatnonzero(bad)[0]) if bad.any() else -1
-        is_missing = bool(missing[column])
-    if column < 0:
+        missing, infinite = np.isnan(values).any(axis=0), np.isinf(values).any(axis=0)
+    bad = infinite if allow_nan else missing | infinite
+    if not bad.any():
         return
+    column = int(bad.argmax())
     names = getattr(X, "columns", None)
     label = repr(names[column]) if names is not None else str(column)
-    what = "missing values (NaN)" if is_missing and not allow_nan else "infinite values (inf)"
+    what = "missing values (NaN)" if missing[column] and not allow_nan else "infinite values (inf)"
     raise ValueError(
         f"column {label} of {name} holds {what}, and distances need finite numbers, "
         f"without NaN or inf: {hint}."

@@ -173,6 +173,13 @@ def _warn_of_other_text(others: dict[Any, str]) -> None:
         warnings.warn(message, UserWarning, stacklevel=3)
 
 
+def in_widths(values: Floats, origin: float, width: float, farthest: float) -> Floats:
+    """Return how many widths each value lies from the origin, at most `farthest`."""
+    with np.errstate(over="ignore"):
+        z = (np.clip(values, -LARGEST, LARGEST) - origin) / width
+    return np.clip(z, -farthest, farthest)
+
+
 @dataclass(frozen=True, slots=True)
 class Scale:
     """How a column of numbers or dates becomes one coordinate, or two where some are missing."""
@@ -185,9 +192,7 @@ class Scale:
         """Return the coordinates of the rows."""
         absent = np.isnan(cells.values)
         values = np.where(absent, self.median, cells.values)
-        with np.errstate(over="ignore"):
-            z = (np.clip(values, -LARGEST, LARGEST) - self.median) / self.width
-        z = np.clip(z, -3e12, 3e12)
+        z = in_widths(values, self.median, self.width, 3e12)
         z[np.isposinf(values)], z[np.isneginf(values)] = 3e12, -3e12
         z /= np.sqrt(1 + (z / 3) ** 2)
         return np.column_stack([z, absent.astype(np.float64)][: len(self.names)])

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from rectifold._summing import sum_columns
 from rectifold._typing import Floats, Ints
 from rectifold.engines.contract import Neighbourhoods
 
@@ -81,7 +82,7 @@ def count_votes(
         weights = 1.0 / (distances + epsilon)
         if class_weight == "balanced":
             weights *= (n / (len(sizes) * sizes.astype(np.float64)))[classes]
-        weights /= _sum_in_order(weights)[:, None]
+        weights /= sum_columns(weights.T, len(rows))[:, None]
         # Columns from the largest class to the smallest; bincount adds a row's
         # neighbours nearest first, whatever the block.
         cell = np.arange(len(rows))[:, None] * len(sizes) + rank[classes]
@@ -98,12 +99,5 @@ def count_votes(
         votes.majority_confidence[rows] = by_rank[:, 0]
         below = np.concatenate((np.zeros((len(rows), 1)), np.cumsum(by_rank, axis=1)), axis=1)
         votes.larger[rows] = np.minimum(below[itself, own], 1.0)
-        votes.depth[rows] = _sum_in_order(distances) / k
+        votes.depth[rows] = sum_columns(distances.T, len(rows)) / k
     return votes
-
-
-def _sum_in_order(values: Floats) -> Floats:
-    total = np.zeros(len(values))
-    for column in values.T:
-        total += column
-    return total

@@ -10,6 +10,7 @@ from scipy.spatial import KDTree
 from sklearn.neighbors import NearestNeighbors
 from threadpoolctl import ThreadpoolController
 
+from rectifold._summing import sum_columns
 from rectifold._typing import Bools, Floats, Ints, Matrix
 from rectifold.engines.contract import Proposal
 from rectifold.space import Points
@@ -155,9 +156,8 @@ def _group(values: Matrix) -> _Distinct:
     if sparse.issparse(values):
         key = values @ factors
     else:
-        key = np.zeros(n)
-        for column, factor in zip(values.T, factors, strict=True):
-            key += column * factor
+        scaled = (column * factor for column, factor in zip(values.T, factors, strict=True))
+        key = sum_columns(scaled, n)
     members = np.argsort(key, kind="stable")
     alike = np.flatnonzero(key[members][1:] == key[members][:-1])
     left, right = values[members[alike]], values[members[alike + 1]]

@@ -3,6 +3,7 @@
 import numpy as np
 from scipy import sparse
 
+from rectifold._summing import sum_columns, sum_entries
 from rectifold._typing import Floats, Ints, Matrix
 from rectifold.engines.contract import Proposal
 from rectifold.space import Points
@@ -82,14 +83,8 @@ def _squared_differences(values: Matrix, left: Ints, right: Ints) -> Floats:
     if sparse.issparse(values):
         difference = sparse.csr_array(values[left] - values[right])
         difference.sort_indices()
-        owner = np.repeat(np.arange(len(left)), np.diff(difference.indptr))
-        # bincount adds in the order of its input: feature by feature.
-        weights = difference.data**2
-        return np.bincount(owner, weights, minlength=len(left)).astype(np.float64, copy=False)
+        return sum_entries(difference.data**2, difference.indptr)
     difference = values[left]
     difference -= values[right]
     difference *= difference
-    total = np.zeros(len(left))
-    for column in difference.T:
-        total += column
-    return total
+    return sum_columns(difference.T, len(left))

@@ -1,0 +1,23 @@
+"""Sums in a fixed order, and so the same to the last bit for any layout, block size or device."""
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from rectifold._typing import Floats, Ints
+
+
+def sum_columns(columns: Iterable[Floats], n_rows: int) -> Floats:
+    """Add columns up, the first one first. Pairwise or vectorised sums have no such order."""
+    total = np.zeros(n_rows)
+    for column in columns:
+        total += column
+    return total
+
+
+def sum_entries(entries: Floats, indptr: Ints) -> Floats:
+    """Add up the entries of each row of a CSR matrix, in the order in which they are stored."""
+    n_rows = len(indptr) - 1
+    owner = np.repeat(np.arange(n_rows), np.diff(indptr))
+    # bincount adds in the order of its input; of no entries it makes integers.
+    return np.bincount(owner, entries, minlength=n_rows).astype(np.float64, copy=False)
