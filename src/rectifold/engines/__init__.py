@@ -1,5 +1,8 @@
 """Neighbour search: the choice of an engine, and the way from it to neighbourhoods."""
 
+from contextlib import closing
+from typing import Any
+
 import numpy as np
 
 from rectifold import progress
@@ -63,19 +66,42 @@ def search(
     Neighbourhoods
     """
     n = points.n
-    indices = np.empty((n, k), dtype=np.intp)
-    distances = np.empty((n, k))
     certified = np.zeros(n, dtype=bool)
-    decided = 0
-    for answer in engine(points, labels, k, n_jobs=n_jobs):
-        if isinstance(answer, Certified):
-            certified[answer.rows] = True
-        else:
-            indices[answer.rows], distances[answer.rows] = settle(points, answer, k)
-        if len(answer.rows):
-            decided += len(answer.rows)
-            progress.report(decided, n)
-    rows = np.flatnonzero(~certified)
-    if len(rows) < n:
-        indices, distances = indices[rows], distances[rows]
-    return Neighbourhoods(rows, indices, distances, certified)
+    rows, indices, distances = [], [], []
+    decided = pairs = 0
+    # Closed at once if what listens to progress ends the work: an engine holds threads.
+    with closing(engine(points, labels, k, n_jobs=n_jobs)) as answers:
+        for answer in answers:
+            if isinstance(answer, Certified):
+                certified[answer.rows] = True
+                pairs += answer.pairs
+            else:
+                found = settle(points, answer, k)
+                rows.append(answer.rows)
+                indices.append(found[0])
+                distances.append(found[1])
+            if len(answer.rows):
+                decided += len(answer.rows)
+                progress.report(decided, n)
+    every = np.concatenate(rows) if rows else np.empty(0, dtype=np.intp)
+    order = np.argsort(every)
+    return Neighbourhoods(
+        rows=every[order],
+        indices=_gathered(indices, order, k, np.intp),
+        distances=_gathered(distances, order, k, np.float64),
+        certified=certified,
+        pairs=pairs,
+    )
+
+
+def _gathered(parts: list[Any], order: Ints, k: int, dtype: type) -> Any:
+    """Put parts together in the order of rows, letting go of each."""
+    whole: Any = np.empty((len(order), k), dtype=dtype)
+    to = np.argsort(order)
+    parts.reverse()
+    at = 0
+    while parts:
+        part = parts.pop()
+        whole[to[at : at + len(part)]] = part
+        at += len(part)
+    return whole

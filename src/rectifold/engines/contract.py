@@ -1,7 +1,7 @@
 """What an engine gives, and what becomes of it: proposals, certificates, neighbourhoods."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Generator
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from rectifold._typing import Bools, Floats, Ints
@@ -31,6 +31,8 @@ class Certified:
     """Rows of which it is proved that their k nearest rows all carry their own label."""
 
     rows: Ints
+    #: Pairs of points that were looked at since the last answer.
+    pairs: int = 0
 
 
 class Engine(Protocol):
@@ -38,7 +40,7 @@ class Engine(Protocol):
 
     def __call__(
         self, points: Points, labels: Ints, k: int, *, n_jobs: int | None
-    ) -> Iterator[Proposal | Certified]:
+    ) -> Generator[Proposal | Certified, None, None]:
         """Yield, in any order, something for every row exactly once."""
         ...
 
@@ -53,6 +55,8 @@ class Neighbourhoods:
     distances: Floats
     #: For all rows of the data: whether the row holds a certificate instead.
     certified: Bools
+    #: Pairs of points that the engine looked at, where it counts them.
+    pairs: int = 0
 
     @property
     def k(self) -> int:
@@ -66,4 +70,4 @@ class Neighbourhoods:
         """
         if not 1 <= k <= self.k:
             raise ValueError(f"k={k} neighbours asked for, where {self.k} were searched for.")
-        return Neighbourhoods(self.rows, self.indices[:, :k], self.distances[:, :k], self.certified)
+        return replace(self, indices=self.indices[:, :k], distances=self.distances[:, :k])

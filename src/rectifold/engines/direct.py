@@ -1,6 +1,6 @@
 """Exact search by all pairs, for what no product or tree can give: missing values, HEOM."""
 
-from collections.abc import Iterator
+from collections.abc import Generator
 
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
@@ -20,7 +20,7 @@ _NOTHING_IN_COMMON = 1e300
 
 def propose(
     points: Points, labels: Ints, k: int, *, n_jobs: int | None = None
-) -> Iterator[Proposal]:
+) -> Generator[Proposal, None, None]:
     """Propose, for every row, its k nearest rows and all that tie with the last.
 
     Distances are computed feature by feature, by direct subtraction, of every row to every

@@ -1,7 +1,7 @@
 """Neighbours by other means: the caller's search object, graph, or any scikit-learn metric."""
 
 import numbers
-from collections.abc import Iterator
+from collections.abc import Generator
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,7 +31,7 @@ class FromMetric:
 
     def __call__(
         self, points: Points, labels: Ints, k: int, *, n_jobs: int | None = None
-    ) -> Iterator[Proposal]:
+    ) -> Generator[Proposal, None, None]:
         """Propose the nearest rows, and as many more as tie with the last."""
         tree = isinstance(points.metric, str) and points.metric in _TREES
         index = NearestNeighbors(
@@ -70,7 +70,7 @@ class FromObject:
 
     def __call__(
         self, points: Points, labels: Ints, k: int, *, n_jobs: int | None = None
-    ) -> Iterator[Proposal]:
+    ) -> Generator[Proposal, None, None]:
         """Propose what the object finds."""
         fitted = clone(self.estimator, safe=False)
         # Where the distances can be computed here, they are: search objects give them
@@ -121,12 +121,12 @@ class FromGraph:
 
     def __call__(
         self, points: Points, labels: Ints, k: int, *, n_jobs: int | None = None
-    ) -> Iterator[Proposal]:
+    ) -> Generator[Proposal, None, None]:
         """Propose every stored neighbour of every row."""
         yield from _read(points.values, with_distances=True)
 
 
-def _read(graph: Matrix, *, with_distances: bool) -> Iterator[Proposal]:
+def _read(graph: Matrix, *, with_distances: bool) -> Generator[Proposal, None, None]:
     for rows in _blocks(graph.shape[0]):
         bounds = graph.indptr[rows[0] : rows[-1] + 2].astype(np.intp)
         entries = slice(bounds[0], bounds[-1])

@@ -1,0 +1,103 @@
+"""What a search will cost, in nanoseconds of one core: by leaves or by a k-d tree.
+
+The constants are measured: ``python benchmarks/costs.py`` fits them again, and
+results/speed/costs.json holds the figures behind these. Only their ratios matter.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+from scipy.spatial import cKDTree
+
+from rectifold._typing import Floats
+
+#: Up to so many points, looking at every pair costs less than setting up leaves.
+SMALL = 2400
+#: Slots of a leaf, in tables of up to so many points, and in larger ones.
+LEAF = ((8192, 96), (np.inf, 144))
+
+#: Products: for each query and leaf, to tell whether it has to be looked at; for each query and
+#: point of such a leaf, and more for each column.
+_LEAF, _PAIR, _PAIR_COLUMN = 40.0, 0.35, 0.03
+#: The tree: to build it, for each point, and more for each column; for each query; for each
+#: query and point of a box that it has to look at; and more for that, and for each column, where
+#: points are too many for a cache of so many bytes.
+_BUILD, _BUILD_COLUMN = 200.0, 20.0
+_QUERY, _VISIT = 1500.0, 22.0
+_CACHE, _MISS, _MISS_COLUMN = 4e6, 35.0, 2.0
+#: A tree is built, to see what it would cost, if that takes no more than this share.
+_TRIAL = 0.2
+
+
+def leaf_size(n_points: int, k: int) -> int:
+    """Choose how many points a leaf holds."""
+    size = next(size for most, size in LEAF if n_points <= most)
+    # More than twice as many as needed, and a multiple of what vector instructions take.
+    return -(-max(size, 2 * k + 6) // 8) * 8
+
+
+def by_products(n_queries: int, n_leaves: int, pairs: float, n_columns: int) -> float:
+    """Cost of a search through leaves, with so many pairs looked at by a query."""
+    return n_queries * (n_leaves * _LEAF + pairs * (_PAIR + _PAIR_COLUMN * n_columns))
+
+
+def of_tree(n_points: int, n_columns: int) -> float:
+    """Cost of building a tree."""
+    return n_points * (_BUILD + _BUILD_COLUMN * n_columns)
+
+
+def affordable_visits(n_points: int, n_queries: int, n_columns: int, products: float) -> float:
+    """Give how many points a query may visit in a tree that is to cost less than products."""
+    visit = _VISIT
+    if 8 * n_points * n_columns > _CACHE:
+        visit += _MISS + _MISS_COLUMN * n_columns
+    return ((products - of_tree(n_points, n_columns)) / n_queries - _QUERY) / visit
+
+
+def worth_a_trial(n_points: int, n_columns: int, products: float) -> bool:
+    """Tell whether a tree is cheap beside a search through leaves."""
+    return of_tree(n_points, n_columns) < _TRIAL * products
+
+
+def visited(tree: cKDTree, queries: Floats, squares: Floats, most: float) -> float:
+    """Count the points in the boxes that a tree has to look into, a query on average.
+
+    Parameters
+    ----------
+    tree : cKDTree
+        The tree.
+    queries : ndarray of shape (n_queries, n_columns)
+        Points of the tree.
+    squares : ndarray of shape (n_queries,)
+        Squared distances to the farthest neighbours.
+    most : float
+        Counting ends when the average is known to be higher.
+
+    Returns
+    -------
+    float
+    """
+    total = 0
+    for query, square in zip(queries, squares, strict=True):
+        for points in _boxes(tree, query.tolist(), float(square)):
+            total += points
+            if total > most * len(queries):
+                return np.inf
+    return total / len(queries)
+
+
+def _boxes(tree: cKDTree, query: list[float], square: float) -> Iterator[int]:
+    """Give the number of points of every box within a distance."""
+    pending = [(tree.tree, 0.0, [0.0] * len(query))]
+    while pending:
+        node, distance, sides = pending.pop()
+        column = node.split_dim
+        if column == -1:
+            yield node.end_idx - node.start_idx
+            continue
+        gap = query[column] - node.split
+        near, far = (node.lesser, node.greater) if gap < 0 else (node.greater, node.lesser)
+        pending.append((near, distance, sides))
+        beyond = distance - sides[column] + gap * gap
+        if beyond <= square:
+            pending.append((far, beyond, [*sides[:column], gap * gap, *sides[column + 1 :]]))

@@ -1,0 +1,64 @@
+"""Tables on which a careless search goes wrong, and the check that ours does not."""
+
+import numpy as np
+from scipy import sparse
+
+from rectifold.engines import ENGINES, search
+from rectifold.space import as_numbers, to_points
+from reference import neighbours
+
+
+def points_of(X, metric="euclidean"):
+    return to_points(as_numbers(X, name="X", hint="-"), metric)
+
+
+def check(X, k, metric="euclidean", engine="exact", n_jobs=None, labels=None):
+    """Compare neighbours bit for bit with the reference, and certificates with the truth."""
+    before = X.copy()
+    points = points_of(X, metric)
+    if labels is None:
+        labels = np.random.default_rng(1).integers(0, 2, points.n)
+    found = search(ENGINES[engine], points, labels, k, n_jobs=n_jobs)
+    dense = X.toarray() if sparse.issparse(X) else X
+    np.testing.assert_array_equal(dense, before.toarray() if sparse.issparse(X) else before)
+    indices, distances = neighbours(dense, k, metric=metric)
+    np.testing.assert_array_equal(found.rows, np.flatnonzero(~found.certified))
+    np.testing.assert_array_equal(found.indices, indices[found.rows])
+    np.testing.assert_array_equal(found.distances, distances[found.rows])
+    same = (labels[indices] == labels[:, None]).all(axis=1)
+    assert same[found.certified].all()
+    return found
+
+
+def cloud(n=300, d=5, seed=0):
+    return np.random.default_rng(seed).normal(size=(n, d))
+
+
+HARD = {
+    "a cloud": cloud(),
+    "one feature": cloud(d=1),
+    "many features": cloud(d=120),
+    "more than a tree is good for": cloud(d=16),
+    "a grid": np.round(cloud() * 2),
+    "a grid of many features": np.round(cloud(d=40)),
+    "two values": (cloud(d=30) > 1).astype(float),
+    "every row thrice": np.tile(cloud(n=100), (3, 1)),
+    "one row many times, and few others": np.concatenate((np.zeros((250, 20)), cloud(50, 20))),
+    "all rows equally far from each other": np.eye(60),
+    "far from the origin": cloud(d=20) + 1e9,
+    "far from the origin, in few features": cloud(d=3) + 1e12,
+    "huge": cloud(d=20) * 1e140,
+    "tiny": cloud(d=20) * 1e-140,
+    "denormal squares": cloud(d=20) * 1e-158,
+    "denormal": cloud(d=3) * 1e-310,
+    "one outlier": np.concatenate((cloud(d=20), np.full((1, 20), 1e12))),
+    "one outlier beyond single precision": np.concatenate((cloud(d=6), np.full((1, 6), 1e60))),
+    "features of very different scale": cloud(d=20) * 10.0 ** np.arange(-10, 10),
+    "near-ties": np.round(cloud(d=20)) + cloud(d=20, seed=1) * 1e-14,
+    "near-ties of single precision": np.round(cloud(d=20)) + cloud(d=20, seed=1) * 1e-7,
+    "ties that only rounding breaks": np.round(cloud(n=600, d=12) * 0.7) / 3 + 0.1,
+    "nearly equal rows far out": 1e6 + np.tile(cloud(30, 20), (10, 1)) + cloud(300, 20, 2) * 1e-9,
+    "tight clusters far apart": np.repeat(cloud(10, 8) * 1e5, 30, axis=0) + cloud(300, 8, 2) * 1e-4,
+    "a line": np.arange(300.0)[:, None] * np.ones(7),
+    "a sphere": cloud(d=9) / np.linalg.norm(cloud(d=9), axis=1, keepdims=True),
+}

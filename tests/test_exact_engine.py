@@ -1,0 +1,389 @@
+"""The exact engine: canonical neighbours and true certificates, whichever way it takes."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import sparse
+from scipy.spatial import cKDTree
+from threadpoolctl import threadpool_info
+
+from rectifold import GMR
+from rectifold.engines import ENGINES, costs, exact, products, remaining, search
+from rectifold.engines.leaves import EMPTY, visits
+from rectifold.engines.products import Frame, build
+from rectifold.engines.selection import count, kth_largest
+from rectifold.engines.settle import pair_distances
+from rectifold.engines.workers import Workers
+from rectifold.progress import listening
+from tables import HARD, check, cloud, points_of
+
+WAYS = ("whole", "leaves", "tree", "double", "double in leaves")
+
+
+def go(way, monkeypatch):
+    """Take one of the ways through the engine, whatever the table's size."""
+    monkeypatch.setattr(costs, "SMALL", 10**9 if way in ("whole", "double") else 0)
+    monkeypatch.setattr(costs, "LEAF", ((np.inf, 16),))
+    monkeypatch.setattr(costs, "worth_a_trial", lambda *_: way == "tree")
+    monkeypatch.setattr(costs, "affordable_visits", lambda *_: np.inf)
+    if way.startswith("double"):
+        monkeypatch.setattr(Frame, "usable", False)
+
+
+@pytest.fixture(params=WAYS)
+def way(request, monkeypatch):
+    go(request.param, monkeypatch)
+    return request.param
+
+
+@pytest.mark.parametrize("k", [1, 15, 40])
+@pytest.mark.parametrize("name", HARD)
+def test_neighbours_are_canonical_and_certificates_true(name, k, way):
+    check(HARD[name], k)
+
+
+@pytest.mark.parametrize("name", HARD)
+def test_certificates_are_true_where_classes_are_apart(name, way):
+    X = HARD[name]
+    # A class of one side, so that many rows may hold a certificate.
+    check(X, 5, labels=(X[:, 0] > np.median(X[:, 0])).astype(np.intp))
+
+
+@pytest.mark.parametrize("name", ["a grid", "every row thrice", "many features"])
+def test_all_other_rows_can_be_neighbours(name, way):
+    check(HARD[name][:50], 49)
+
+
+@pytest.mark.parametrize("k", [1, 15, 200])
+@pytest.mark.parametrize("d", [2, 120])
+def test_cosine_neighbours_are_canonical_with_rows_that_have_no_direction(d, k, way):
+    X = cloud(d=d)
+    X[::7] = 0
+    X[::5] *= 3
+    check(X, k, "cosine")
+
+
+def test_cosine_neighbours_are_canonical_where_zero_rows_are_nearer_than_others(way):
+    X = np.concatenate((cloud(30, 3), -1e-3 * np.abs(cloud(30, 3)), np.zeros((40, 3))))
+    check(X, 15, "cosine")
+    check(np.zeros((1, 3)).repeat(20, 0) + np.eye(20, 3), 5, "cosine")
+
+
+def test_a_row_without_direction_stands_against_certificates(way):
+    # Orthogonal rows are as far from each other as from a row without direction, which
+    # comes first: no row has its own class alone among its neighbours.
+    X = np.concatenate((np.zeros((3, 60)), np.eye(60)))
+    found = check(X, 2, "cosine", labels=np.repeat([1, 0], [3, 60]))
+    assert not found.certified[3:].any()
+
+
+def test_cosine_takes_rows_of_any_length():
+    X = cloud(d=20) * 10.0 ** np.random.default_rng(3).integers(-150, 150, size=(300, 1))
+    points = points_of(X, "cosine")
+    np.testing.assert_allclose((points.values**2).sum(axis=1), 1, rtol=1e-14)
+    assert points.zero is None
+
+
+@pytest.mark.parametrize("kept", ["as blocks", "as they are", "as they are, and wide"])
+@pytest.mark.parametrize("metric", ["euclidean", "cosine"])
+@pytest.mark.parametrize("form", [sparse.csr_matrix, sparse.csc_matrix, sparse.csr_array])
+def test_sparse_rows_have_the_neighbours_of_dense_ones_bit_for_bit(
+    metric, form, kept, way, monkeypatch
+):
+    monkeypatch.setattr(products, "_BLOCK", 1 << 26 if kept == "as blocks" else 0)
+    monkeypatch.setattr(products, "_SPARSE", 0 if kept.endswith("wide") else 4096)
+    X = np.round(cloud(d=50) - 0.8).clip(0)
+    X[::9] = 0
+    check(form(X), 15, metric)
+    ours, dense = points_of(form(X), metric), points_of(X, metric)
+    left, right = np.triu_indices(300, 1)
+    np.testing.assert_array_equal(
+        pair_distances(ours, left, right), pair_distances(dense, left, right)
+    )
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.data())
+def test_neighbours_are_canonical_and_certificates_true_on_any_table(data):
+    rng = np.random.default_rng(data.draw(st.integers(0, 2**32 - 1)))
+    n, d = data.draw(st.integers(2, 120)), data.draw(st.integers(1, 30))
+    X = rng.normal(size=(n, d)) * 10.0 ** data.draw(st.integers(-8, 8))
+    X += data.draw(st.sampled_from([0, 1, 1e8]))
+    digits = data.draw(st.sampled_from([None, 0, 1]))
+    X = X if digits is None else np.round(X, digits)
+    X = X[rng.integers(0, n, size=n)] if data.draw(st.booleans()) else X
+    if (X[0] == X).all():
+        return
+    labels = rng.integers(0, data.draw(st.integers(1, 4)), n)
+    if data.draw(st.booleans()):
+        labels = np.sort(labels)[np.argsort(np.argsort(X[:, 0]))]
+    metric = data.draw(st.sampled_from(["euclidean", "cosine"]))
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        go(data.draw(st.sampled_from(WAYS)), monkeypatch)
+        check(X, data.draw(st.integers(1, n - 1)), metric, labels=labels)
+
+
+def synthetic(number):
+    """Twenty tables of 1 to 400 dimensions, imbalance 1 to 1000, two to six classes."""
+    rng = np.random.default_rng(number)
+    d = int(np.round(np.geomspace(1, 400, 20))[number])
+    classes = 2 + number % 5
+    imbalance = 10.0 ** rng.uniform(0, 3)
+    shares = np.geomspace(1, 1 / imbalance, classes)
+    n = int(rng.integers(2500, 6000))
+    y = rng.choice(classes, n, p=shares / shares.sum())
+    centres = rng.normal(size=(classes, d)) * rng.uniform(0, 3)
+    X = centres[y] + rng.normal(size=(n, d)) * rng.uniform(0.3, 2, d)
+    if number % 3 == 0:
+        X = np.round(X, 1)
+    if number % 4 == 0:
+        X[: n // 5] = X[-(n // 5) :]
+    return X, y.astype(np.intp)
+
+
+@pytest.mark.parametrize("number", range(20))
+def test_synthetic_tables_agree_with_the_reference_on_any_number_of_cores(number):
+    X, y = synthetic(number)
+    metric = "euclidean" if X.shape[1] <= 100 else "cosine"
+    one = check(X, 15, metric, n_jobs=1, labels=y)
+    two = search(ENGINES["exact"], points_of(X, metric), y, 15, n_jobs=2)
+    for name in ("rows", "indices", "distances", "certified"):
+        np.testing.assert_array_equal(getattr(one, name), getattr(two, name))
+    assert one.pairs == two.pairs
+
+
+def two_clusters(n=6000, d=8, far=50.0):
+    X = cloud(n, d)
+    y = (np.arange(n) % 10 == 0).astype(np.intp)
+    X[y == 1] += far
+    return X, y
+
+
+def test_most_rows_of_separate_classes_hold_a_certificate():
+    X, y = two_clusters()
+    found = search(ENGINES["exact"], points_of(X), y, 15)
+    assert found.certified.mean() > 0.99
+    assert found.pairs < 0.2 * len(y) ** 2
+    assert search(ENGINES["exact"], points_of(X[:2000]), y[:2000], 15).certified.all()
+
+
+def test_a_single_class_is_certified_whole():
+    X = cloud(3000, 4)
+    assert search(ENGINES["exact"], points_of(X), np.zeros(3000, dtype=np.intp), 15).certified.all()
+
+
+def test_rows_of_small_classes_are_searched_for():
+    X, y = cloud(4000, 6), np.random.default_rng(0).integers(0, 700, 4000)
+    found = check(X, 3, labels=y)
+    assert len(found.rows) > 3900
+
+
+def test_duplicates_count_as_often_as_they_occur(way):
+    # Three places, each many times: all neighbours of a row lie on its own point.
+    X = np.repeat([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]], 20, axis=0)
+    found = check(X, 15, labels=np.repeat([0, 1, 2], 20))
+    assert found.certified.all() or way in ("leaves", "tree", "double in leaves")
+
+
+def test_a_point_with_rows_of_two_classes_certifies_nobody(way):
+    X = np.repeat(cloud(40, 3), 2, axis=0)
+    assert not check(X, 1, labels=np.arange(80) % 2).certified.any()
+
+
+@pytest.mark.parametrize("k", [100, 200])
+def test_many_neighbours(k):
+    X, y = two_clusters(3000, 5, far=6.0)
+    check(X, k, labels=y)
+
+
+def test_large_tables_go_through_in_several_blocks(monkeypatch):
+    go("leaves", monkeypatch)
+    monkeypatch.setattr(remaining, "_PAIRS", 300)
+    monkeypatch.setattr(remaining, "_QUERIES", 64)
+    for name in ("a grid", "every row thrice", "two values"):
+        check(HARD[name], 15)
+
+
+def exact_squares(frame):
+    """Squared distances of all places, in the units of the frame, without any rounding."""
+    values = frame.coordinates.values
+    values = values.toarray() if sparse.issparse(values) else values
+    factor = Fraction(frame.coordinates.factor)
+    points = [[Fraction(float(v)) * factor for v in row] for row in values[frame.leaves.order]]
+    return [[sum((a - b) ** 2 for a, b in zip(x, y, strict=True)) for y in points] for x in points]
+
+
+HOSTILE = [
+    *("a cloud", "a grid", "far from the origin", "one outlier", "near-ties", "huge", "tiny"),
+    *("near-ties of single precision", "nearly equal rows far out", "features of very different"),
+    *("tight clusters far apart", "every row thrice", "denormal squares", "a sphere"),
+]
+
+
+@pytest.mark.parametrize("double", [False, True])
+@pytest.mark.parametrize("name", HOSTILE)
+def test_the_bounds_on_rounding_hold_against_exact_arithmetic(name, double):
+    X = next(table for key, table in HARD.items() if key.startswith(name))
+    X = np.concatenate((X[:10], X[100:110], X[-6:]))
+    with Workers(1) as workers:
+        frame = build(X, np.zeros(len(X), dtype=np.intp), None, workers, unit_length=False)
+    frame = frame.finer() if double else frame
+    everyone = next(visits(np.zeros(1, dtype=np.intp), np.ones((len(X), 1), dtype=bool), len(X)))
+    places = np.arange(len(X))
+    squares = exact_squares(frame)
+    plain = frame.look(frame.queries(places), everyone)[0]
+    for row in range(len(X)):
+        only = np.full(len(X), row)
+        for place, s in enumerate(squares[row]):
+            at = plain[row, place : place + 1]
+            assert Fraction(float(frame.at_least(at, only[:1])[0])) <= s
+            assert s <= Fraction(float(frame.at_most(at, only[:1])[0]))
+    # Bounds exactly at a distance, and next to it, are where rounding would decide.
+    for shift in (1.0, 1 - 1e-15, 1 + 1e-15, 1 - 1e-7, 1 + 1e-7, 0.9, 1.1):
+        for step in (1, 7):
+            bounds = np.array(
+                [float(squares[row][(row + step) % len(X)]) * shift for row in range(len(X))]
+            )
+            nearer = frame.look(frame.queries(places, frame.below(bounds, places)), everyone)[0] > 0
+            near = frame.look(frame.queries(places, frame.above(bounds, places)), everyone)[0] > 0
+            for row in range(len(X)):
+                bound = Fraction(float(bounds[row]))
+                for place, s in enumerate(squares[row]):
+                    assert s < bound or not nearer[row, place]
+                    assert s > bound or near[row, place]
+
+
+def test_the_bounds_would_fail_without_their_margin(monkeypatch):
+    monkeypatch.setattr(Frame, "_margin", lambda self, places: np.zeros(len(places)))
+    monkeypatch.setattr(products, "_relative", lambda *_: 0.0)
+    with pytest.raises(AssertionError):
+        test_the_bounds_on_rounding_hold_against_exact_arithmetic("near-ties of single", False)
+
+
+@pytest.mark.parametrize("d", [3, 40, 200])
+@pytest.mark.parametrize("scale", [1.0, 1e-30, 1e30])
+@pytest.mark.parametrize("offset", [0.0, 1e4])
+def test_no_leaf_is_passed_over_that_holds_a_point_within_the_bound(d, scale, offset):
+    X = (cloud(1500, d) * np.geomspace(1, 0.01, d) + offset) * scale
+    X[:20] *= 1e3
+    with Workers(1) as workers:
+        frame = build(X, np.arange(1500) // 750, 16, workers, unit_length=False)
+    order = frame.leaves.order
+    places = np.flatnonzero(order != EMPTY)[::97]
+    every = np.arange(frame.leaves.n)
+    points = X * frame.coordinates.factor
+    for place in places:
+        squares = ((points - points[order[place]]) ** 2).sum(axis=1)
+        for rank in (1, 15, 300):
+            bound = np.sort(squares)[rank]
+            inside = np.isin(order, np.flatnonzero(squares <= bound)).reshape(-1, 16).any(axis=1)
+            near = frame.near(np.array([place]), np.array([bound]), every)[0]
+            assert near[inside].all()
+
+
+def test_pruning_passes_over_most_leaves_where_data_have_structure():
+    X = np.repeat(cloud(30, 6) * 20, 100, axis=0) + cloud(3000, 6, 1)
+    with Workers(1) as workers:
+        frame = build(X, np.zeros(3000, dtype=np.intp), 24, workers, unit_length=False)
+    places = np.arange(0, len(frame.leaves.order), 50)
+    factor = frame.coordinates.factor
+    near = frame.near(places, np.full(len(places), factor**2), np.arange(frame.leaves.n))
+    assert near.mean() < 0.2
+
+
+def test_every_point_has_a_place_and_leaves_have_one_class():
+    X, y = cloud(2000, 4), np.random.default_rng(0).integers(0, 3, 2000)
+    with Workers(2) as workers:
+        leaves = build(X, y, 40, workers, unit_length=False).leaves
+    real = leaves.order != EMPTY
+    assert sorted(leaves.order[real].tolist()) == list(range(2000))
+    assert (y[leaves.order[real]] == np.repeat(leaves.labels, 40)[real]).all()
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.integers(1, 300), st.integers(1, 600), st.data())
+def test_the_kth_largest_is_that_of_a_sorted_row(n, width, data):
+    k = data.draw(st.integers(1, width))
+    block = np.random.default_rng(n).normal(size=(n, width)).round(1).astype(np.float32)
+    np.testing.assert_array_equal(kth_largest(block.copy(), k), np.sort(block, axis=1)[:, -k])
+
+
+@pytest.mark.parametrize("heaviest", [1, 5, 2**40])
+def test_counting_is_by_weight(heaviest):
+    rng = np.random.default_rng(0)
+    mask, weights = rng.random((3, 7, 40)) < 0.5, rng.integers(0, heaviest + 1, (3, 40))
+    expected = np.where(mask, weights[:, None], 0).sum(axis=2)
+    if heaviest == 1:
+        weights[:], expected = 1, mask.sum(axis=2)
+    np.testing.assert_array_equal(count(mask, weights), expected)
+
+
+def taken(X, monkeypatch):
+    """The way that the cost model takes for what certificates leave."""
+    used = []
+    monkeypatch.setattr(exact.tree, "search", lambda *a: used.append("tree") or iter(()))
+    monkeypatch.setattr(exact.remaining, "search", lambda *a: used.append("leaves") or iter(()))
+    labels = np.arange(X.shape[0]) % 2
+    for _ in ENGINES["exact"](points_of(X), labels, 15, n_jobs=1):
+        pass
+    return used
+
+
+@pytest.mark.parametrize(
+    ("X", "expected"),
+    [
+        (cloud(20_000, 2), ["tree"]),
+        (cloud(20_000, 2) @ cloud(2, 12), ["tree"]),
+        (cloud(20_000, 12), ["leaves"]),
+        (cloud(5_000, 60), ["leaves"]),
+        (sparse.csr_array(cloud(5_000, 2)), ["leaves"]),
+    ],
+    ids=["a plane", "a plane in more dimensions", "a cloud", "many dimensions", "sparse"],
+)
+def test_a_tree_is_taken_where_it_has_little_to_visit(X, expected, monkeypatch):
+    assert taken(X, monkeypatch) == expected
+
+
+def test_visits_of_a_tree_are_counted():
+    X = cloud(2000, 3)
+    tree = cKDTree(X)
+    some = X[:10]
+    squares = tree.query(some, k=16)[0][:, -1] ** 2
+    visited = costs.visited(tree, some, squares, np.inf)
+    assert 16 <= visited < 500
+    assert costs.visited(tree, some, np.full(10, 1e9), np.inf) == 2000
+    assert costs.visited(tree, some, squares, visited - 1) == np.inf
+
+
+def blas_threads():
+    return [pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"]
+
+
+def test_blas_has_its_threads_back_after_a_run_and_after_a_failure():
+    before = blas_threads()
+    X, y = two_clusters()
+
+    def stop(done, total):
+        assert blas_threads() == [1] * len(before)
+        raise RuntimeError("enough")
+
+    with pytest.raises(RuntimeError, match="enough"), listening(stop):
+        GMR(n_jobs=2).fit_resample(X, y)
+    assert blas_threads() == before
+    GMR(n_jobs=2).fit_resample(X, y)
+    assert blas_threads() == before
+
+
+def test_progress_counts_rows_up_to_all_of_them():
+    X, y = two_clusters(far=1.0)
+    seen = []
+    with listening(lambda done, total: seen.append((done, total))):
+        GMR(n_jobs=2).fit_resample(X, y)
+    done = [count for count, _ in seen]
+    assert done == sorted(done)
+    assert len(done) > 5
+    assert seen[-1] == (6000, 6000)
+    assert {total for _, total in seen} == {6000}
