@@ -14,7 +14,7 @@ from rectifold import GMR
 from rectifold.engines import ENGINES, costs, exact, products, remaining, search
 from rectifold.engines.leaves import EMPTY, visits
 from rectifold.engines.products import Frame, build
-from rectifold.engines.selection import count, kth_largest
+from rectifold.engines.selection import count, kth_at_least
 from rectifold.engines.settle import pair_distances
 from rectifold.engines.workers import Workers
 from rectifold.progress import listening
@@ -304,11 +304,16 @@ def test_every_point_has_a_place_and_leaves_have_one_class():
 
 
 @settings(max_examples=50, deadline=None)
-@given(st.integers(1, 300), st.integers(1, 600), st.data())
-def test_the_kth_largest_is_that_of_a_sorted_row(n, width, data):
+@given(st.integers(0, 100), st.integers(1, 600), st.data())
+def test_k_entries_of_a_row_are_at_least_as_large_as_what_is_told(n, width, data):
     k = data.draw(st.integers(1, width))
     block = np.random.default_rng(n).normal(size=(n, width)).round(1).astype(np.float32)
-    np.testing.assert_array_equal(kth_largest(block.copy(), k), np.sort(block, axis=1)[:, -k])
+    told = kth_at_least(block, k)
+    ordered = np.sort(block, axis=1)[:, ::-1]
+    assert (told <= ordered[:, k - 1]).all()
+    # And hardly less: of the entries that are as large, few are too many.
+    if n:
+        assert np.mean((block > told[:, None]).sum(axis=1)) < 1.5 * k + 3
 
 
 @pytest.mark.parametrize("heaviest", [1, 5, 2**40])

@@ -14,7 +14,8 @@ import numpy as np
 from rectifold._typing import Bools, Floats, Ints
 from rectifold.engines.leaves import EMPTY, visits
 from rectifold.engines.products import Frame
-from rectifold.engines.selection import count, kth_largest
+from rectifold.engines.scratch import positive
+from rectifold.engines.selection import count, kth_at_least
 from rectifold.engines.workers import Workers
 
 #: Queries handled at once.
@@ -133,7 +134,7 @@ class _Look:
         pairs = found.size
         itself = np.arange(size)
         found[:, itself, itself] = -np.inf
-        friends = kth_largest(found.reshape(-1, size), self.k)
+        friends = kth_at_least(found.reshape(-1, size), self.k)
         real = np.flatnonzero(
             self.frame.leaves.order[leaves.start * size : leaves.stop * size] != EMPTY
         )
@@ -183,7 +184,7 @@ class _Look:
         pairs = 0
         for visit in visits(which, mask, self.frame.leaves.size):
             found = self.frame.look(queries, visit)
-            np.add.at(counts, visit.queries, count(found > 0, by_leaf[visit.leaves]))
+            np.add.at(counts, visit.queries, count(positive(found), by_leaf[visit.leaves]))
             pairs += found.size
         # The rows on the query's own point are counted too, itself among them.
         return counts[:-1] > self.k, pairs

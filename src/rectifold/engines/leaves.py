@@ -6,11 +6,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from rectifold._typing import Bools, Floats, Ints, Matrix
-from rectifold.engines.selection import kth_largest
+from rectifold.engines.selection import kth_at_least
 from rectifold.engines.workers import Workers
 
 #: Points of a node from which its principal directions are found.
-_SAMPLE = 512
+_SAMPLE = 256
 #: Points that are split at once: they and what is computed of them fit a core's cache.
 _POINTS = 1 << 16
 #: Products computed at once.
@@ -92,7 +92,7 @@ class Leaves:
         doubled = self.balls[which, : self.sketch.shape[1]]
         scores = self.sketch.take(places, axis=0) @ doubled.T
         scores -= np.einsum("ij,ij->i", doubled, doubled) / 4
-        return scores >= kth_largest(scores, count)[:, None]
+        return scores >= kth_at_least(scores, count)[:, None]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

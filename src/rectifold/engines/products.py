@@ -49,6 +49,7 @@ from scipy import sparse
 
 from rectifold._typing import Bools, Floats, Ints, Matrix
 from rectifold.engines.leaves import EMPTY, Leaves, Visits, partition, together
+from rectifold.engines.scratch import scratch
 from rectifold.engines.workers import Workers
 
 #: Rows brought into coordinates at once.
@@ -161,6 +162,7 @@ class Frame:
         -------
         ndarray of shape (n_blocks, n_queries, size of a leaf)
             (b - squared distance) / 2; far below zero at an empty slot, and for nobody.
+            Good until the next call in this thread.
         """
         if sparse.issparse(queries):
             return np.stack(
@@ -170,8 +172,14 @@ class Frame:
                 ]
             )
         targets = self._targets(visits.leaves)
-        left = queries[:-1] if visits.everyone else queries.take(visits.queries, axis=0)
-        return np.asarray(np.matmul(left, targets))
+        if visits.everyone:
+            left = queries[:-1]
+        else:
+            shape = (*visits.queries.shape, queries.shape[1])
+            left = scratch("left", shape, queries.dtype)
+            # What is out of range is clipped only because that needs no copy.
+            queries.take(visits.queries, axis=0, out=left, mode="clip")
+        return _product(left, targets)
 
     def at_home(self, leaves: slice) -> Floats:
         """Products of all points of some leaves with those of their own leaf, without bounds."""
@@ -185,7 +193,7 @@ class Frame:
         queries = targets.transpose(0, 2, 1).copy()
         queries[:, :, -2] = self.squares.reshape(-1, size)[leaves] / -2
         queries[:, :, -1] = 1
-        return np.asarray(np.matmul(queries, targets))
+        return _product(queries, targets)
 
     def _targets(self, leaves: Ints) -> Floats:
         """Leaves as the right side of products."""
@@ -401,6 +409,12 @@ def _squares(some: Matrix) -> Floats:
         return np.asarray(some.power(2).sum(axis=1)).ravel()
     squares: Floats = np.einsum("ij,ij->i", some, some)
     return squares
+
+
+def _product(left: Floats, right: Floats) -> Floats:
+    shape = (len(right), left.shape[-2], right.shape[2])
+    found: Floats = np.matmul(left, right, out=scratch("products", shape, left.dtype))
+    return found
 
 
 def _relative(terms: int, dtype: np.dtype[np.floating]) -> float:

@@ -8,15 +8,16 @@ import numpy as np
 from rectifold._typing import Floats, Ints
 from rectifold.engines.leaves import visits
 from rectifold.engines.products import Frame
-from rectifold.engines.selection import kth_largest
+from rectifold.engines.scratch import positive, scratch
+from rectifold.engines.selection import kth_at_least
 from rectifold.engines.workers import Workers
 
 #: Queries handled at once.
 _QUERIES = 512
-#: Points in the nearest leaves, from which a bound is found before all are looked at.
-_FIRST = 768
+#: The nearest leaves, from which a bound is found before all are looked at.
+_FIRST = 8
 #: Up to so many times the neighbours needed are given; of more, the farther ones are left out.
-_FEW = 3
+_FEW = 2
 #: Pairs held at once.
 _PAIRS = 1 << 21
 
@@ -60,7 +61,7 @@ def search(
     look = _Look(frame, weights, k)
     coarse: list[tuple[Ints, Floats]] = []
     # Not by the number of workers, so that they change nothing.
-    count = max(-(-len(places) // _QUERIES), min(2, -(-len(places) // 64)))
+    count = max(-(-len(places) // _QUERIES), min(4, -(-len(places) // 300)))
     tasks = zip(np.array_split(places, count), np.array_split(bounds, count), strict=True)
     for found, unresolved in workers.map(look, tasks):
         yield from found
@@ -117,7 +118,7 @@ class _Look:
     def _tightened(self, places: Ints, bounds: Floats) -> tuple[Floats, int]:
         """Lower the bounds to the k-th nearest point of the nearest leaves."""
         size = self.frame.leaves.size
-        count = min(self.frame.leaves.n, max(1, _FIRST // size))
+        count = min(self.frame.leaves.n, _FIRST)
         # The row itself is among them, so k + 1 are counted.
         if count * size <= self.k:
             return bounds, 0
@@ -127,13 +128,14 @@ class _Look:
         count = int(mask.sum(axis=1).max())
         slot = np.append(np.cumsum(mask, axis=1), np.zeros((1, len(every)), dtype=int), axis=0) - 1
         queries = self.frame.queries(places)
-        nearest = np.full((len(places) + 1, count, size), -np.inf, dtype=self.frame.dtype)
+        nearest = scratch("nearest", (len(places) + 1, count, size), self.frame.dtype)
+        nearest.fill(-np.inf)
         pairs = 0
         for visit in visits(every, mask, size):
             found = self.frame.look(queries, visit)
             nearest[visit.queries, slot[visit.queries, visit.leaves[:, None]]] = found
             pairs += found.size
-        kth = kth_largest(nearest[:-1].reshape(len(places), -1), self.k + 1)
+        kth = kth_at_least(nearest[:-1].reshape(len(places), -1), self.k + 1)
         return np.minimum(bounds, self.frame.at_most(kth, places)), pairs
 
     def _collected(self, places: Ints, bounds: Floats, pairs: int) -> Found | None:
@@ -146,7 +148,7 @@ class _Look:
         for visit in visits(every, self.frame.near(places, bounds, every), size):
             found = self.frame.look(queries, visit)
             pairs += found.size
-            where = np.flatnonzero(found > 0)
+            where = np.flatnonzero(positive(found))
             block, rest = np.divmod(where, found.shape[1] * size)
             query, point = np.divmod(rest, size)
             hits.append(

@@ -4,20 +4,21 @@ import numpy as np
 
 from rectifold._typing import Bools, Floats, Ints
 
-#: Rows are sorted in pieces of this width, which vector instructions do at once.
-_PIECE = 128
+#: A row is cut into so many times k strides; fewer would find too little, more cost more.
+_STRIDES = 4
 
 
-def kth_largest(block: Floats, k: int) -> Floats:
-    """Give the k-th largest of every row.
+def kth_at_least(block: Floats, k: int) -> Floats:
+    """Give for every row a number that its k-th largest entry is at least, and hardly more.
 
-    A wide row is sorted in narrow pieces, and the k largest of each are looked at; that takes
-    a third of the time of one selection.
+    Of a wide row the largest entry of each of many strides is taken, and the k-th largest of
+    those: k entries are as large. Two of the k largest seldom share a stride, so that
+    the result has a rank little beyond k; and it takes a tenth of the time of a selection.
 
     Parameters
     ----------
     block : ndarray of shape (n_rows, n_columns)
-        Numbers, more columns than `k`. Its order may be changed.
+        Numbers, at least `k` columns.
     k : int
         From 1 on.
 
@@ -26,12 +27,13 @@ def kth_largest(block: Floats, k: int) -> Floats:
     ndarray of shape (n_rows,)
     """
     n, width = block.shape
-    pieces = width // _PIECE
-    if pieces > 1 and 4 * k <= _PIECE:
-        cut = pieces * _PIECE
-        sorted_ = np.sort(block[:, :cut].reshape(n, pieces, _PIECE), axis=2)
-        largest = sorted_[:, :, _PIECE - k :].reshape(n, pieces * k)
-        block = np.concatenate((largest, block[:, cut:]), axis=1)
+    strides = _STRIDES * (k + 1)
+    if width >= 2 * strides:
+        cut = width // strides * strides
+        largest = block[:, :cut].reshape(n, width // strides, strides).max(axis=1)
+        rest = block[:, cut:]
+        np.maximum(largest[:, : width - cut], rest, out=largest[:, : width - cut])
+        block = largest
     rank = block.shape[1] - k
     return np.partition(block, rank, axis=1)[:, rank]
 

@@ -9,7 +9,7 @@ from rectifold._typing import Bools, Floats, Ints
 from rectifold.engines.leaves import Visits
 from rectifold.engines.products import Frame
 from rectifold.engines.remaining import Found
-from rectifold.engines.selection import count, kth_largest
+from rectifold.engines.selection import count, kth_at_least
 from rectifold.engines.workers import Workers
 
 #: Products held at once.
@@ -100,7 +100,7 @@ class _Look:
         bounds = np.full(len(places), np.inf)
         n = found.shape[1]
         if n > self.k:
-            bounds = self.frame.at_most(kth_largest(found, self.k), places)
+            bounds = self.frame.at_most(kth_at_least(found, self.k), places)
         fine = np.ones(len(places), dtype=bool)
         if self.frame.dtype == np.float32:
             fine = self.frame.resolves(bounds, places)
@@ -109,8 +109,8 @@ class _Look:
         within = self.frame.above(bounds, places) / -2
         within[~fine] = np.inf
         near = found >= np.nextafter(within.astype(found.dtype), -np.inf)[:, None]
-        offsets = np.concatenate(([0], np.cumsum(np.count_nonzero(near[fine], axis=1))))
-        neighbours = np.flatnonzero(near) % n
+        owner, neighbours = np.divmod(np.flatnonzero(near), n)
+        offsets = np.concatenate(([0], np.cumsum(np.bincount(owner, minlength=len(places))[fine])))
         return Whole(certified, Found(places[fine], offsets, neighbours, pairs), places[~fine])
 
     def _certified(self, found: Floats, places: Ints, begin: int, end: int) -> Bools:
@@ -123,6 +123,13 @@ class _Look:
         # Rounded up, so that the comparison proves what it shall.
         bounds = self.frame.clipped(self.frame.below(enemy, places))
         least = np.nextafter((bounds / -2).astype(found.dtype), np.inf)
-        nearer = found[:, begin:end] > least[:, None]
-        counts = count(nearer, self.weights[begin:end]) + self.weights[places] - 1
-        return counts >= self.k
+        friends = found[:, begin:end]
+        enough = np.zeros(len(places), dtype=bool)
+        if friends.shape[1] > self.k:
+            enough = kth_at_least(friends, self.k) > least
+        # Where that does not tell, they are counted, each with the rows on it.
+        few = np.flatnonzero(~enough)
+        nearer = friends[few] > least[few, None]
+        counts = count(nearer, self.weights[begin:end]) + self.weights[places[few]] - 1
+        enough[few] = counts >= self.k
+        return enough

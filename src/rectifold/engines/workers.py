@@ -5,10 +5,12 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cache
 from types import TracebackType
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from joblib import effective_n_jobs
 from threadpoolctl import ThreadpoolController
+
+from rectifold.engines.scratch import leave, take_over
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -33,7 +35,12 @@ class Workers:
 
     def __init__(self, n_jobs: int | None) -> None:
         self.jobs = effective_n_jobs(n_jobs)
-        self._pool = ThreadPoolExecutor(self.jobs) if self.jobs > 1 else None
+        self._memory: list[dict[str, Any]] = []
+        self._pool = None
+        if self.jobs > 1:
+            self._pool = ThreadPoolExecutor(
+                self.jobs, initializer=take_over, initargs=(self._memory,)
+            )
 
     def __enter__(self) -> "Workers":
         self._limit = _controller().limit(limits=1, user_api="blas")
@@ -47,6 +54,7 @@ class Workers:
     ) -> None:
         if self._pool is not None:
             self._pool.shutdown(cancel_futures=True)
+            leave(self._memory)
         self._limit.restore_original_limits()
 
     def map(self, work: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:

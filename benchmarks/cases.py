@@ -1,0 +1,37 @@
+"""The data that benchmarks run on: the paper's 27 sets and three large ones, standardised."""
+
+from pathlib import Path
+
+import numpy as np
+from imblearn.datasets import fetch_datasets
+from sklearn.preprocessing import StandardScaler
+
+ROOT = Path(__file__).parents[1]
+DATA = ROOT.parent / "shared" / "data"
+
+#: The paper's sets, in the order of imbalanced-learn.
+PAPER = (
+    *("ecoli", "optical_digits", "satimage", "pen_digits", "abalone", "sick_euthyroid"),
+    *("spectrometer", "car_eval_34", "isolet", "us_crime", "yeast_ml8", "scene", "libras_move"),
+    *("thyroid_sick", "coil_2000", "arrhythmia", "solar_flare_m0", "oil", "car_eval_4"),
+    *("wine_quality", "letter_img", "yeast_me2", "webpage", "ozone_level", "mammography"),
+    *("protein_homo", "abalone_19"),
+)
+#: Large sets: their file, and the label that is the minority.
+LARGE = {
+    "creditcard": ("creditcard.npz", 1),
+    "covtype_4": ("covtype.npz", 4),
+    "cidds001_attacker": ("cidds001_1p1M_numeric.npz", "attacker"),
+}
+
+
+def load(name: str, home: Path = DATA) -> tuple[np.ndarray, np.ndarray]:
+    """Give standardised rows, and 1 for the minority."""
+    if name in LARGE:
+        file, minority = LARGE[name]
+        with np.load(home / "large" / file, allow_pickle=False) as data:
+            X, y = data["X"].astype(np.float64), data["y"] == minority
+    else:
+        bunch = fetch_datasets(data_home=str(home), filter_data=(name,), download_if_missing=False)
+        X, y = bunch[name].data.astype(np.float64), bunch[name].target == 1
+    return StandardScaler().fit_transform(X), y.astype(np.intp)

@@ -1,0 +1,74 @@
+"""Who is compared: the paper's own way, EditedNearestNeighbours, and GMR."""
+
+from time import perf_counter
+
+import numpy as np
+from imblearn.under_sampling import EditedNearestNeighbours
+from sklearn.neighbors import NearestNeighbors
+
+from rectifold import GMR
+from rectifold.rules import cap
+
+#: Of the queries, where a peer takes too long.
+PART = 16
+
+
+def metric_of(X: np.ndarray) -> str:
+    """The paper's choice of a metric."""
+    return "euclidean" if X.shape[1] <= 100 else "cosine"
+
+
+def paper(X: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Algorithm 1 as the paper's implementation notes describe it; tells who goes."""
+    index = NearestNeighbors(n_neighbors=16, metric=metric_of(X), algorithm="auto", n_jobs=-1)
+    distances, neighbours = index.fit(X).kneighbors(X)
+    majority = _majority_votes(distances, neighbours, y)
+    removed = (y == 0) & (majority < 0.5)
+    candidates = np.flatnonzero((y == 1) & (majority > 0.7))
+    worst = candidates[np.argsort(-majority[candidates], kind="stable")]
+    removed[worst[: cap(0.1, int(y.sum()))]] = True
+    return removed
+
+
+def enn(X: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """imbalanced-learn's EditedNearestNeighbours with its defaults, on all cores."""
+    sampler = EditedNearestNeighbours(n_jobs=-1)
+    sampler.fit_resample(X, y)
+    removed = np.ones(len(y), dtype=bool)
+    removed[sampler.sample_indices_] = False
+    return removed
+
+
+def ours(X: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """GMR with its defaults, on all cores."""
+    gmr = GMR(n_jobs=-1)
+    gmr.fit_resample(X, y)
+    return gmr.rectification_.removed
+
+
+def part_of_paper(X: np.ndarray, y: np.ndarray) -> float:
+    """Extrapolate the seconds of `paper` from a part of its queries."""
+    return _extrapolated(X, y, np.arange(len(y)), n_neighbors=16, metric=metric_of(X))
+
+
+def part_of_enn(X: np.ndarray, y: np.ndarray) -> float:
+    """Extrapolate the seconds of `enn`, which searches for the majority's neighbours, alike."""
+    return _extrapolated(X, y, np.flatnonzero(y == 0), n_neighbors=4, metric="minkowski")
+
+
+def _extrapolated(X: np.ndarray, y: np.ndarray, rows: np.ndarray, **setting: object) -> float:
+    start = perf_counter()
+    index = NearestNeighbors(algorithm="auto", n_jobs=-1, **setting).fit(X)
+    built = perf_counter() - start
+    some = np.random.default_rng(0).permutation(rows)[: len(rows) // PART]
+    start = perf_counter()
+    distances, neighbours = index.kneighbors(X[some])
+    _majority_votes(distances, neighbours, y)
+    return built + PART * (perf_counter() - start)
+
+
+def _majority_votes(distances: np.ndarray, neighbours: np.ndarray, y: np.ndarray) -> np.ndarray:
+    # The first neighbour is taken for the row itself.
+    weights = 1 / (distances[:, 1:] + 1e-8)
+    weights /= weights.sum(axis=1, keepdims=True)
+    return (weights * (y[neighbours[:, 1:]] == 0)).sum(axis=1)

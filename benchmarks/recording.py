@@ -1,0 +1,73 @@
+"""What every benchmark writes down beside its figures, and how memory is watched."""
+
+import json
+import os
+import platform
+import threading
+from pathlib import Path
+from types import TracebackType
+
+import imblearn
+import numpy as np
+import scipy
+import sklearn
+
+import rectifold
+
+RESULTS = Path(__file__).parents[1] / "results" / "speed"
+_PAGE = os.sysconf("SC_PAGE_SIZE")
+
+
+def versions() -> dict[str, str]:
+    """The versions behind a figure."""
+    return {
+        "rectifold": rectifold.__version__,
+        "scikit-learn": sklearn.__version__,
+        "imbalanced-learn": imblearn.__version__,
+        "numpy": np.__version__,
+        "scipy": scipy.__version__,
+        "python": platform.python_version(),
+    }
+
+
+def write(name: str, **content: object) -> None:
+    """Write a result, whole or not at all."""
+    RESULTS.mkdir(parents=True, exist_ok=True)
+    result = {"cores": os.cpu_count(), "versions": versions(), **content}
+    draft = RESULTS / f".{name}.json"
+    draft.write_text(json.dumps(result, indent=2) + "\n")
+    draft.replace(RESULTS / f"{name}.json")
+
+
+class Peak:
+    """How much more memory this process held, at most, than at the beginning (Linux)."""
+
+    def __enter__(self) -> "Peak":
+        self._before = self._most = _resident()
+        self._over = threading.Event()
+        self._watch = threading.Thread(target=self._poll, daemon=True)
+        self._watch.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._over.set()
+        self._watch.join()
+
+    def _poll(self) -> None:
+        while not self._over.wait(0.005):
+            self._most = max(self._most, _resident())
+
+    @property
+    def megabytes(self) -> int:
+        """The difference, in megabytes."""
+        return round((self._most - self._before) / 1e6)
+
+
+def _resident() -> int:
+    with open("/proc/self/statm") as statistics:
+        return int(statistics.read().split()[1]) * _PAGE
