@@ -21,7 +21,7 @@ from rectifold.engines.workers import Workers
 #: Queries handled at once.
 _QUERIES = 1024
 #: Leaves of its own class that a row looks at first, and how many times more in each round.
-_FIRST, _GROWTH = 8, 4
+_FIRST, _GROWTH = 6, 4
 #: Leaves of other classes that a row looks at first, where those are many.
 _GLANCE = 4
 #: Other classes are many if they hold more than this share of all points.

@@ -14,7 +14,7 @@ from rectifold._typing import Floats
 #: Up to so many points, looking at every pair costs less than setting up leaves.
 SMALL = 2400
 #: Slots of a leaf, in tables of up to so many points.
-LEAF = ((4096, 48), (8192, 96), (np.inf, 144))
+LEAF = ((4608, 64), (8192, 96), (np.inf, 144))
 
 #: Products: for each query and leaf, to tell whether it has to be looked at; for each query and
 #: point of such a leaf, and more for each column.

@@ -6,10 +6,11 @@ from scipy import sparse
 from rectifold._summing import sum_columns, sum_entries
 from rectifold._typing import Floats, Ints, Matrix
 from rectifold.engines.contract import Proposal
+from rectifold.engines.scratch import scratch
 from rectifold.space import Points
 
-#: Numbers per block of gathered pairs: two blocks fit a core's second-level cache.
-_BLOCK = 1 << 16
+#: Numbers per block of gathered pairs.
+_BLOCK = 1 << 17
 
 
 def settle(points: Points, proposal: Proposal, k: int) -> tuple[Ints, Floats]:
@@ -104,7 +105,11 @@ def _squared_differences(values: Matrix, left: Ints, right: Ints) -> Floats:
         difference = sparse.csr_array(values[left] - values[right])
         difference.sort_indices()
         return sum_entries(difference.data**2, difference.indptr)
-    difference = values[left]
-    difference -= values[right]
+    shape = (len(left), values.shape[1])
+    difference, other = (scratch(name, shape, np.float64) for name in ("pairs", "others"))
+    # What is out of range is clipped only because that needs no copy.
+    values.take(left, axis=0, out=difference, mode="clip")
+    values.take(right, axis=0, out=other, mode="clip")
+    difference -= other
     difference *= difference
     return sum_columns(difference.T, len(left))
