@@ -18,15 +18,30 @@ LEAF = ((4608, 64), (8192, 96), (np.inf, 144))
 
 #: Products: for each query and leaf, to tell whether it has to be looked at; for each query and
 #: point of such a leaf, and more for each column.
-_LEAF, _PAIR, _PAIR_COLUMN = 40.0, 0.35, 0.03
+_LEAF, _PAIR, _PAIR_COLUMN = 20.0, 0.4, 0.03
 #: The tree: to build it, for each point, and more for each column; for each query; for each
 #: query and point of a box that it has to look at; and more for that, and for each column, where
 #: points are too many for a cache of so many bytes.
-_BUILD, _BUILD_COLUMN = 200.0, 20.0
-_QUERY, _VISIT = 1500.0, 22.0
-_CACHE, _MISS, _MISS_COLUMN = 4e6, 35.0, 2.0
+_BUILD, _BUILD_COLUMN = 200.0, 10.0
+_QUERY, _VISIT = 1500.0, 20.0
+CACHE, _MISS, _MISS_COLUMN = 12e6, 20.0, 1.5
 #: A tree is built, to see what it would cost, if that takes no more than this share.
 _TRIAL = 0.2
+
+
+def in_use() -> dict[str, float]:
+    """Name the constants, for a record."""
+    return {
+        "leaf": _LEAF,
+        "pair": _PAIR,
+        "pair and column": _PAIR_COLUMN,
+        "build": _BUILD,
+        "build and column": _BUILD_COLUMN,
+        "query": _QUERY,
+        "visit": _VISIT,
+        "miss": _MISS,
+        "miss and column": _MISS_COLUMN,
+    }
 
 
 def leaf_size(n_points: int, k: int) -> int:
@@ -49,7 +64,7 @@ def of_tree(n_points: int, n_columns: int) -> float:
 def affordable_visits(n_points: int, n_queries: int, n_columns: int, products: float) -> float:
     """Give how many points a query may visit in a tree that is to cost less than products."""
     visit = _VISIT
-    if 8 * n_points * n_columns > _CACHE:
+    if 8 * n_points * n_columns > CACHE:
         visit += _MISS + _MISS_COLUMN * n_columns
     return ((products - of_tree(n_points, n_columns)) / n_queries - _QUERY) / visit
 

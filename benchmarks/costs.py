@@ -1,0 +1,134 @@
+"""Fit the constants of the cost model, `rectifold.engines.costs`.
+
+    python benchmarks/costs.py [--data-home FOLDER]
+
+Times searches for the same rows through leaves and through a k-d tree, on one core, on clouds of
+1 to 20 dimensions, planes in more of them, and real data; counts what each looked at; and fits
+nanoseconds per leaf, pair, column and visit by least squares of relative errors. Prints the fit
+beside the constants in use, and which way was really sooner. Results go to
+results/speed/costs.json.
+"""
+
+import argparse
+from pathlib import Path
+from time import perf_counter
+
+import numpy as np
+from scipy.optimize import nnls
+from scipy.spatial import cKDTree
+
+from cases import DATA, load
+from recording import write
+from rectifold.engines import costs, remaining
+from rectifold.engines.groups import group
+from rectifold.engines.leaves import EMPTY
+from rectifold.engines.products import build
+from rectifold.engines.workers import Workers
+
+K = 15
+QUERIES = 1000
+REAL = ("pen_digits", "letter_img", "mammography", "coil_2000", "creditcard", "cidds001_attacker")
+
+
+def tables(home: Path):
+    """Clouds, planes and real data."""
+    rng = np.random.default_rng(0)
+    for n in (10_000, 100_000):
+        for d in (1, 2, 3, 4, 6, 8, 10, 14, 20):
+            yield f"cloud of {d}", rng.normal(size=(n, d))
+        for m, d in ((2, 10), (2, 30), (4, 10), (4, 30)):
+            yield f"{m} dimensions in {d}", rng.normal(size=(n, m)) @ rng.normal(size=(m, d))
+    for name in REAL:
+        yield name, load(name, home)[0]
+
+
+def measure(name: str, X: np.ndarray) -> dict[str, object]:
+    """Search for some rows both ways."""
+    groups = group(X)
+    n, d = groups.values.shape
+    with Workers(1) as workers:
+        classes = np.zeros(n, dtype=np.intp)
+        frame = build(groups.values, classes, costs.leaf_size(n, K), workers, unit_length=False)
+        order = frame.leaves.order
+        weights = np.where(order == EMPTY, 0, groups.counts[order])
+        real = np.flatnonzero(order != EMPTY)
+        places = np.sort(np.random.default_rng(1).choice(real, min(QUERIES, len(real)), False))
+        unknown = np.full(len(places), np.inf)
+        start = perf_counter()
+        found = list(remaining.search(frame, weights, K, places, unknown, workers))
+        products = (perf_counter() - start) / len(places) * 1e9
+        trial = places[:: len(places) // 32]
+        squares, pairs = remaining.estimate(frame, weights, K, trial, unknown[: len(trial)])
+    start = perf_counter()
+    tree = cKDTree(groups.values)
+    built = (perf_counter() - start) / n * 1e9
+    start = perf_counter()
+    tree.query(groups.values[order[places]], k=np.arange(1, K + 10))
+    query = (perf_counter() - start) / len(places) * 1e9
+    factor = frame.coordinates.factor
+    visited = costs.visited(tree, groups.values[order[trial]], squares / factor**2, np.inf)
+    looked = sum(some.pairs for some in found) / len(places)
+    row = {
+        "data": name,
+        "points": n,
+        "columns": d,
+        "leaves": frame.leaves.n,
+        "pairs": round(looked),
+        "pairs_estimated": round(pairs),
+        "visited_estimated": round(visited),
+        "products_ns": round(products),
+        "build_ns": round(built),
+        "tree_ns": round(query),
+    }
+    # For as many queries as there are points, so that building a tree is a small part.
+    expected = costs.by_products(n, frame.leaves.n, pairs, d)
+    affordable = costs.affordable_visits(n, n, d, expected)
+    row["model_takes"] = "tree" if visited <= affordable else "products"
+    row["sooner"] = "tree" if built + query < products else "products"
+    return row
+
+
+def fitted(terms: list[list[float]], times: list[float]) -> list[float]:
+    """Constants that make the relative errors small; none is negative."""
+    times = np.array(times)
+    return nnls(np.array(terms) / times[:, None], np.ones(len(times)))[0].round(2).tolist()
+
+
+def main() -> None:
+    """Measure, fit, print, write down."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--data-home", type=Path, default=DATA)
+    rows = []
+    for name, X in tables(parser.parse_args().data_home):
+        rows.append(measure(name, X))
+        print(rows[-1], flush=True)
+    fit = {
+        "leaf, pair, pair and column": fitted(
+            [[r["leaves"], r["pairs"], r["pairs"] * r["columns"]] for r in rows],
+            [r["products_ns"] for r in rows],
+        ),
+        "build, build and column": fitted(
+            [[1, r["columns"]] for r in rows], [r["build_ns"] for r in rows]
+        ),
+        "query, visit, miss, miss and column": fitted(
+            [
+                [
+                    1,
+                    r["visited_estimated"],
+                    r["visited_estimated"] * (8 * r["points"] * r["columns"] > costs.CACHE),
+                    r["visited_estimated"]
+                    * r["columns"]
+                    * (8 * r["points"] * r["columns"] > costs.CACHE),
+                ]
+                for r in rows
+            ],
+            [r["tree_ns"] for r in rows],
+        ),
+    }
+    wrong = [r["data"] for r in rows if r["model_takes"] != r["sooner"]]
+    print(fit, f"{len(rows) - len(wrong)} of {len(rows)} rightly chosen; not: {wrong}", sep="\n")
+    write("costs", fit=fit, in_use=costs.in_use(), wrongly_chosen=wrong, rows=rows)
+
+
+if __name__ == "__main__":
+    main()

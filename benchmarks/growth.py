@@ -1,0 +1,99 @@
+"""How time grows with rows: the exact engine beside the paper's way, on parts of one data set.
+
+    python benchmarks/growth.py [NAME] [--data-home FOLDER]
+
+On 1/16, 1/8, ... of the rows of NAME (creditcard), drawn at random within each class. The exponent
+is the slope of the logarithm of seconds over that of rows. Results go to
+results/speed/growth.json, the picture to docs/images/growth.png.
+"""
+
+import argparse
+from pathlib import Path
+from statistics import median
+from time import perf_counter, sleep
+
+import matplotlib
+import numpy as np
+from sklearn.model_selection import train_test_split
+
+from cases import DATA, load
+from contestants import ours, paper
+from recording import write
+
+PICTURE = Path(__file__).parents[1] / "docs" / "images" / "growth.png"
+
+
+def timed(clean, X: np.ndarray, y: np.ndarray) -> float:
+    """Median of three where a run is short."""
+    taken: list[float] = []
+    while len(taken) < (3 if not taken or taken[0] < 10 else 1):
+        sleep(0.05)
+        start = perf_counter()
+        clean(X, y)
+        taken.append(perf_counter() - start)
+    return median(taken)
+
+
+def exponent(rows: list[int], times: list[float]) -> float:
+    """The slope in logarithms."""
+    return float(np.polyfit(np.log(rows), np.log(times), 1)[0])
+
+
+def draw(rows: list[int], times: dict[str, list[float]], slopes: dict[str, float]) -> None:
+    """Draw both lines; seconds are relative to ours at the smallest part."""
+    matplotlib.use("Agg")
+    from matplotlib import pyplot as plt
+
+    figure, axes = plt.subplots(figsize=(6, 4), layout="constrained")
+    names = {"paper": "the paper's way", "ours": "rectifold"}
+    for who, colour in (("paper", "#b5651d"), ("ours", "#1b6ca8")):
+        relative = np.array(times[who]) / times["ours"][0]
+        axes.loglog(rows, relative, "o-", color=colour)
+        axes.annotate(
+            f"{names[who]}: rows^{slopes[who]:.2f}",
+            (rows[-1], relative[-1]),
+            xytext=(-8, 8),
+            textcoords="offset points",
+            ha="right",
+            color=colour,
+        )
+    axes.set_xticks(rows, [f"{n:,}" for n in rows], rotation=20)
+    axes.minorticks_off()
+    axes.set_xlabel("rows")
+    axes.set_ylabel("time, relative to the shortest")
+    axes.spines[["top", "right"]].set_visible(False)
+    PICTURE.parent.mkdir(exist_ok=True)
+    figure.savefig(PICTURE, dpi=150)
+
+
+def main() -> None:
+    """Run, write down, draw."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("name", nargs="?", default="creditcard")
+    parser.add_argument("--data-home", type=Path, default=DATA)
+    options = parser.parse_args()
+    X, y = load(options.name, options.data_home)
+    ours(*train_test_split(X, y, train_size=1 / 16, stratify=y, random_state=0)[::2])
+    rows: list[int] = []
+    times: dict[str, list[float]] = {"paper": [], "ours": []}
+    for part in (16, 8, 4, 2, 1):
+        some = np.arange(len(y))
+        if part > 1:
+            some, _ = train_test_split(some, train_size=1 / part, stratify=y, random_state=0)
+        rows.append(len(some))
+        for who, clean in (("paper", paper), ("ours", ours)):
+            times[who].append(timed(clean, X[some], y[some]))
+        ratio = times["paper"][-1] / times["ours"][-1]
+        print(f"{len(some):>9,} rows: paper's way / ours {ratio:.1f}", flush=True)
+    slopes = {who: round(exponent(rows, times[who]), 2) for who in times}
+    print(f"exponents: {slopes}")
+    ratios = [round(a / b, 2) for a, b in zip(times["paper"], times["ours"], strict=True)]
+    relative = {who: [round(t / times["ours"][0], 2) for t in times[who]] for who in times}
+    write(
+        "growth", data=options.name, rows=rows, ratios=ratios, relative=relative, exponents=slopes
+    )
+    draw(rows, times, slopes)
+
+
+if __name__ == "__main__":
+    main()
