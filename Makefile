@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test test-slow lint bench-speed bench-memory clean
+.PHONY: demo test test-slow lint bench-speed bench-costs bench-memory clean
 .DEFAULT_GOAL := demo
 
 demo: $(VENV)/.installed ## Clean the embedded data set and see whether that helps
@@ -20,11 +20,16 @@ lint: $(VENV)/.installed ## Style and types
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-bench-speed: $(VENV)/.installed ## Our search beside the paper's own way, in one run
+bench-speed: $(VENV)/.installed ## Our search beside the paper's own way, in one run; how both grow
 	$(BIN)/python benchmarks/speed.py
+	$(BIN)/python benchmarks/growth.py
 
-bench-memory: $(VENV)/.installed ## Peak memory on 100,000 x 30
+bench-costs: $(VENV)/.installed ## The constants of the cost model, measured again
+	$(BIN)/python benchmarks/costs.py
+
+bench-memory: $(VENV)/.installed ## Peak memory on 100,000 x 30 and on 1,000,000 x 30
 	$(BIN)/python benchmarks/memory.py
+	$(BIN)/python benchmarks/memory.py 1000000 30
 
 clean: ## Remove what the other commands made
 	rm -rf $(VENV) dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage* rectifold-demo

@@ -19,11 +19,11 @@ from scipy.spatial import cKDTree
 
 from cases import DATA, load
 from recording import write
-from rectifold.engines import costs, remaining
-from rectifold.engines.groups import group
-from rectifold.engines.leaves import EMPTY
-from rectifold.engines.products import build
-from rectifold.engines.workers import Workers
+from rectifold.engines.exact import costs, remaining
+from rectifold.engines.exact.groups import group
+from rectifold.engines.exact.leaves import EMPTY
+from rectifold.engines.exact.products import build
+from rectifold.engines.exact.workers import Workers
 
 K = 15
 QUERIES = 1000

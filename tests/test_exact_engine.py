@@ -11,12 +11,13 @@ from scipy.spatial import cKDTree
 from threadpoolctl import threadpool_info
 
 from rectifold import GMR
-from rectifold.engines import ENGINES, costs, exact, products, remaining, search
-from rectifold.engines.leaves import EMPTY, visits
-from rectifold.engines.products import Frame, build
-from rectifold.engines.selection import count, kth_at_least
+from rectifold.engines import ENGINES, exact, search
+from rectifold.engines.exact import coordinates, costs, products, remaining
+from rectifold.engines.exact.leaves import EMPTY, visits
+from rectifold.engines.exact.products import Frame, build
+from rectifold.engines.exact.selection import count, kth_at_least
+from rectifold.engines.exact.workers import Workers
 from rectifold.engines.settle import pair_distances
-from rectifold.engines.workers import Workers
 from rectifold.progress import listening
 from tables import HARD, check, cloud, points_of
 
@@ -94,7 +95,7 @@ def test_sparse_rows_have_the_neighbours_of_dense_ones_bit_for_bit(
     metric, form, kept, way, monkeypatch
 ):
     monkeypatch.setattr(products, "_BLOCK", 1 << 26 if kept == "as blocks" else 0)
-    monkeypatch.setattr(products, "_SPARSE", 0 if kept.endswith("wide") else 4096)
+    monkeypatch.setattr(coordinates, "_SPARSE", 0 if kept.endswith("wide") else 4096)
     X = np.round(cloud(d=50) - 0.8).clip(0)
     X[::9] = 0
     check(form(X), 15, metric)
@@ -124,6 +125,18 @@ def test_neighbours_are_canonical_and_certificates_true_on_any_table(data):
     with pytest.MonkeyPatch.context() as monkeypatch:
         go(data.draw(st.sampled_from(WAYS)), monkeypatch)
         check(X, data.draw(st.integers(1, n - 1)), metric, labels=labels)
+
+
+@pytest.mark.parametrize("way_taken", ["whole", "leaves"])
+def test_what_single_precision_can_not_tell_is_left_to_double(way_taken, monkeypatch):
+    go(way_taken, monkeypatch)
+    asked = []
+    finer = Frame.finer
+    monkeypatch.setattr(Frame, "finer", lambda self: asked.append(self) or finer(self))
+    check(HARD["a cloud"], 15)
+    assert not asked
+    check(HARD["tight clusters far apart"], 15)
+    assert asked
 
 
 def synthetic(number):

@@ -8,10 +8,22 @@ from pathlib import Path
 import pytest
 
 
+def measured(*size):
+    script = Path(__file__).parents[1] / "benchmarks" / "memory.py"
+    command = [sys.executable, script, *size]
+    done = subprocess.run(command, capture_output=True, check=True, text=True)
+    return json.loads(done.stdout)
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="peak memory is read by getrusage")
 def test_peak_memory_on_100000_rows_is_under_ten_times_the_input_plus_500_megabytes():
-    script = Path(__file__).parents[1] / "benchmarks" / "memory.py"
-    done = subprocess.run([sys.executable, script], capture_output=True, check=True, text=True)
-    facts = json.loads(done.stdout)
+    facts = measured()
     assert facts["rows"] == 100_000
     assert facts["peak_mb"] < 10 * facts["input_mb"] + 500
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform == "win32", reason="peak memory is read by getrusage")
+def test_peak_memory_on_a_million_rows_is_under_a_gigabyte_beyond_the_input():
+    facts = measured("1000000", "30")
+    assert facts["peak_mb"] - facts["input_mb"] < 1000

@@ -6,17 +6,32 @@ from sklearn.preprocessing import StandardScaler
 
 from conftest import NAMES
 from rectifold import GMR
+from rectifold.engines import ENGINES, search
 from reference import algorithm_1, neighbours, votes
+from tables import points_of
 
 #: Too large for the default run; `make test-slow` compares all rows of all sets.
 LARGE = ("webpage", "protein_homo")
 
 
-def compare(X, y, rows, *, n_jobs):
-    gmr = GMR(n_jobs=n_jobs)
+def compare(X, y, rows):
+    """Compare neighbours and certificates on one core and on two, and all decisions."""
+    metric = "euclidean" if X.shape[1] <= 100 else "cosine"
+    indices, distances = neighbours(X, 15, rows=rows)
+    labels = (y == 1).astype(np.intp)
+    for n_jobs in (1, 2):
+        found = search(ENGINES["exact"], points_of(X, metric), labels, 15, n_jobs=n_jobs)
+        _, mine, theirs = np.intersect1d(found.rows, rows, return_indices=True)
+        np.testing.assert_array_equal(found.indices[mine], indices[theirs])
+        np.testing.assert_array_equal(found.distances[mine], distances[theirs])
+        certified = found.certified[rows]
+        assert (labels[indices] == labels[rows][:, None])[certified].all()
+        assert len(mine) + certified.sum() == len(rows)
+    gmr = GMR(n_jobs=2)
     gmr.fit_resample(X, y)
     record = gmr.rectification_
-    counted = votes(*neighbours(X, 15, rows=rows), y)
+    np.testing.assert_array_equal(record.certified, found.certified)
+    counted = votes(indices, distances, y)
     expected = algorithm_1(counted, y, rows)
     found = set(np.flatnonzero(record.removed).tolist()) & set(rows.tolist())
     assert found == expected
@@ -35,7 +50,7 @@ def test_decisions_are_those_of_algorithm_1(paper_data, name, scaled):
     majority = np.flatnonzero(y == -1)
     sample = np.random.default_rng(0).permutation(majority)[:affordable]
     rows = np.sort(np.concatenate((np.flatnonzero(y == 1), sample)))
-    compare(X, y, rows, n_jobs=1)
+    compare(X, y, rows)
 
 
 @pytest.mark.slow
@@ -44,4 +59,4 @@ def test_decisions_are_those_of_algorithm_1(paper_data, name, scaled):
 def test_decisions_on_all_rows_are_those_of_algorithm_1(paper_data, name, scaled):
     X, y = paper_data(name)
     X = StandardScaler().fit_transform(X) if scaled else X
-    compare(X, y, np.arange(len(y)), n_jobs=1)
+    compare(X, y, np.arange(len(y)))

@@ -17,9 +17,9 @@ def listening(listener: Listener) -> Iterator[None]:
     ----------
     listener : callable
         Takes the number of rows decided so far and the number of all rows. It is
-        called from the thread that entered the block, a few times a second at most
-        on large data, and at the end with ``done == total``. An exception that it
-        raises ends the work: this is how a caller cancels.
+        called from the thread that entered the block, once for a thousand rows or
+        so, and at the end with ``done == total``. An exception that it raises ends
+        the work: this is how a caller cancels.
 
     Examples
     --------
@@ -27,9 +27,11 @@ def listening(listener: Listener) -> Iterator[None]:
     >>> from rectifold import GMR
     >>> from rectifold.progress import listening
     >>> X, y = make_classification(n_samples=500, weights=[0.9], random_state=0)
-    >>> with listening(lambda done, total: print(f"{done} of {total}")):
+    >>> seen = []
+    >>> with listening(lambda done, total: seen.append(f"{done} of {total}")):
     ...     X_clean, y_clean = GMR().fit_resample(X, y)
-    500 of 500
+    >>> seen[-1]
+    '500 of 500'
     """
     token = _listener.set(listener)
     try:

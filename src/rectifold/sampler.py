@@ -99,7 +99,10 @@ class GMR(BaseCleaningSampler):
         ``StandardScaler()``, is cloned and fitted on a copy of `X`.
 
     engine : {"auto", "exact"}, default="auto"
-        How neighbours are searched for.
+        How neighbours are searched for. "exact" proves for most rows that their
+        neighbours are all of their own class, without finding them, and searches for
+        those of the others. "auto" takes the engine that fits `metric`; for the
+        Euclidean and the cosine distance that is "exact".
 
     n_jobs : int, default=None
         Cores to use: None means 1, -1 all of them. It never changes the answer.

@@ -8,7 +8,7 @@ import numpy as np
 from rectifold import progress
 from rectifold._typing import Ints
 from rectifold.engines import direct, exact, given
-from rectifold.engines.contract import Certified, Engine, Neighbourhoods
+from rectifold.engines.contract import Certified, Engine, Looked, Neighbourhoods
 from rectifold.engines.settle import settle
 from rectifold.space import Points
 
@@ -72,9 +72,11 @@ def search(
     # Closed at once if what listens to progress ends the work: an engine holds threads.
     with closing(engine(points, labels, k, n_jobs=n_jobs)) as answers:
         for answer in answers:
+            if isinstance(answer, Looked):
+                pairs += answer.pairs
+                continue
             if isinstance(answer, Certified):
                 certified[answer.rows] = True
-                pairs += answer.pairs
             else:
                 found = settle(points, answer, k)
                 rows.append(answer.rows)

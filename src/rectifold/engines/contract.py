@@ -31,8 +31,16 @@ class Certified:
     """Rows of which it is proved that their k nearest rows all carry their own label."""
 
     rows: Ints
-    #: Pairs of points that were looked at since the last answer.
-    pairs: int = 0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Looked:
+    """For the record: how many pairs of points were looked at since the last such answer."""
+
+    pairs: int
+
+
+Answer = Proposal | Certified | Looked
 
 
 class Engine(Protocol):
@@ -40,8 +48,8 @@ class Engine(Protocol):
 
     def __call__(
         self, points: Points, labels: Ints, k: int, *, n_jobs: int | None
-    ) -> Generator[Proposal | Certified, None, None]:
-        """Yield, in any order, something for every row exactly once."""
+    ) -> Generator[Answer, None, None]:
+        """Yield, in any order, a proposal or a certificate for every row exactly once."""
         ...
 
 

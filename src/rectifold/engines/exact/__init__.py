@@ -1,4 +1,4 @@
-"""Exact search on the CPU: certificates for most rows, a true search for the rest."""
+"""The exact engine on the CPU: certificates for most rows, a true search for the rest."""
 
 from collections.abc import Generator
 
@@ -7,14 +7,14 @@ from scipy import sparse
 from scipy.spatial import cKDTree
 
 from rectifold._typing import Floats, Ints, Matrix
-from rectifold.engines import costs, remaining, tree, whole
-from rectifold.engines.certificates import Standing, certify
-from rectifold.engines.contract import Certified, Proposal
-from rectifold.engines.groups import Groups, group, ranges
-from rectifold.engines.leaves import EMPTY
-from rectifold.engines.products import Frame, build
-from rectifold.engines.remaining import Found
-from rectifold.engines.workers import Workers
+from rectifold.engines.contract import Answer, Certified, Looked, Proposal
+from rectifold.engines.exact import costs, remaining, tree, whole
+from rectifold.engines.exact.certificates import Standing, certify
+from rectifold.engines.exact.groups import Groups, group, ranges
+from rectifold.engines.exact.leaves import EMPTY
+from rectifold.engines.exact.products import Frame, build
+from rectifold.engines.exact.remaining import Found
+from rectifold.engines.exact.workers import Workers
 from rectifold.space import Points
 
 #: The metrics searched for here: one order of neighbours, or that of normalised rows.
@@ -30,7 +30,7 @@ _ACROSS = 2 * (1 - 1e-6)
 
 def propose(
     points: Points, labels: Ints, k: int, *, n_jobs: int | None = None
-) -> Generator[Proposal | Certified, None, None]:
+) -> Generator[Answer, None, None]:
     """Give a certificate to most rows, and propose neighbours of the others.
 
     Parameters
@@ -46,7 +46,7 @@ def propose(
 
     Yields
     ------
-    Proposal or Certified
+    Answer
     """
     cosine = points.metric == "cosine"
     with Workers(n_jobs) as workers:
@@ -67,9 +67,11 @@ def propose(
             points.values[rows], labels[rows], k, workers, unit_length=True, ceiling=_ACROSS
         ):
             if isinstance(answer, Certified):
-                yield Certified(rows[answer.rows], answer.pairs)
-            else:
+                yield Certified(rows[answer.rows])
+            elif isinstance(answer, Proposal):
                 yield _with_everyone(answer, rows, zeros[: k + 1])
+            else:
+                yield answer
 
 
 def _propose(
@@ -80,7 +82,7 @@ def _propose(
     *,
     unit_length: bool,
     ceiling: float = np.inf,
-) -> Generator[Proposal | Certified, None, None]:
+) -> Generator[Answer, None, None]:
     """The same for rows that all have a direction; others are as far as the ceiling."""
     groups = group(values)
     n = len(groups.counts)
@@ -100,25 +102,26 @@ def _propose(
 
 def _whole(
     frame: Frame, groups: Groups, classes: Ints, k: int, workers: Workers, ceiling: float
-) -> Generator[Proposal | Certified, None, None]:
+) -> Generator[Answer, None, None]:
     order = frame.leaves.order
     places = np.arange(len(order))
     for seen in whole.search(
         frame, classes[order], groups.counts[order], k, places, workers, ceiling=ceiling
     ):
-        yield Certified(groups.rows(order[seen.certified]), seen.found.pairs)
+        yield Looked(seen.found.pairs)
+        yield Certified(groups.rows(order[seen.certified]))
         yield from _expanded(groups, order, seen.found, k)
 
 
 def _in_leaves(
     frame: Frame, groups: Groups, k: int, workers: Workers, ceiling: float
-) -> Generator[Proposal | Certified, None, None]:
+) -> Generator[Answer, None, None]:
     order = frame.leaves.order
     weights = np.where(order == EMPTY, 0, groups.counts[order])
     standing = Standing(np.full(len(order), np.inf), order == EMPTY)
     for places in certify(frame, weights, k, standing, workers, ceiling=ceiling):
         yield Certified(groups.rows(order[places]))
-    yield Certified(np.empty(0, dtype=np.intp), standing.pairs)
+    yield Looked(standing.pairs)
     left = np.flatnonzero(~standing.certified)
     if not len(left):
         return
@@ -126,10 +129,10 @@ def _in_leaves(
     built, visited = _tree_if_cheaper(frame, weights, k, left, bounds, groups.values)
     if built is None:
         for found in remaining.search(frame, weights, k, left, bounds, workers):
-            yield Certified(np.empty(0, dtype=np.intp), found.pairs)
+            yield Looked(found.pairs)
             yield from _expanded(groups, order, found, k)
         return
-    yield Certified(np.empty(0, dtype=np.intp), int(visited * len(left)))
+    yield Looked(int(visited * len(left)))
     points = np.sort(order[left])
     for some, offsets, near in tree.search(built, groups.counts, k, points, workers.jobs):
         yield from groups.expand(some, offsets, near, k)

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from rectifold._typing import Bools, Floats, Ints, Matrix
-from rectifold.engines.selection import kth_at_least
-from rectifold.engines.workers import Workers
+from rectifold.engines.exact.selection import kth_at_least
+from rectifold.engines.exact.workers import Workers
 
 #: Points of a node from which its principal directions are found.
 _SAMPLE = 256
@@ -222,20 +222,12 @@ def _arranged(sketch: Floats, mine: Ints, size: int, workers: Workers) -> tuple[
         ways = min(levels, 2)
         blocks, places = points.reshape(nodes, -1, points.shape[1]), order.reshape(nodes, -1)
         step = max(1, _POINTS // places.shape[1])
-        seeds = rng.spawn(-(-nodes // step))
-
-        def split(
-            number: int,
-            blocks: Floats = blocks,
-            places: Ints = places,
-            step: int = step,
-            ways: int = ways,
-            seeds: list[np.random.Generator] = seeds,
-        ) -> None:
-            some = slice(number * step, (number + 1) * step)
-            _split(blocks[some], places[some], 2, ways, seeds[number])
-
-        for _ in workers.map(split, range(len(seeds))):
+        starts = range(0, nodes, step)
+        tasks = [
+            (blocks[at : at + step], places[at : at + step], 2, ways, own)
+            for at, own in zip(starts, rng.spawn(len(starts)), strict=True)
+        ]
+        for _ in workers.map(lambda task: _split(*task), tasks):
             pass
         nodes, levels = nodes * 2**ways, levels - ways
     return order, points

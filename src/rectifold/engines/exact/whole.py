@@ -6,11 +6,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from rectifold._typing import Bools, Floats, Ints
-from rectifold.engines.leaves import Visits
-from rectifold.engines.products import Frame
-from rectifold.engines.remaining import Found
-from rectifold.engines.selection import count, kth_at_least
-from rectifold.engines.workers import Workers
+from rectifold.engines.exact.leaves import Visits
+from rectifold.engines.exact.products import Frame
+from rectifold.engines.exact.remaining import Found
+from rectifold.engines.exact.selection import count, kth_at_least
+from rectifold.engines.exact.workers import Workers
 
 #: Products held at once.
 _PRODUCTS = 1 << 19

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from rectifold._typing import Bools, Floats, Ints
-from rectifold.engines.leaves import EMPTY, visits
-from rectifold.engines.products import Frame
+from rectifold.engines.exact.leaves import EMPTY, visits
+from rectifold.engines.exact.products import Frame
+from rectifold.engines.exact.selection import count, kth_at_least
+from rectifold.engines.exact.workers import Workers
 from rectifold.engines.scratch import positive
-from rectifold.engines.selection import count, kth_at_least
-from rectifold.engines.workers import Workers
 
 #: Queries handled at once.
 _QUERIES = 1024

@@ -16,27 +16,28 @@ exact arithmetic, in scaled coordinates, and t = b - 2 (product).
 1. Moving and rounding a point changes it by at most 2 u |x|, so that the distance changes by
    at most 2 u (|x| + |y|), and s by at most 4 u (|x| + |y|)^2 + 4 u^2 (|x| + |y|)^2, which is
    less than 9 u (|x|^2 + |y|^2).
-2. The two more columns are rounded once: by at most u (b + |x|^2) / 2 and u |y|^2 / 2.
-3. A product of m terms, m the number of columns in which both rows have entries and two
-   more, added in any order, with or without fused operations, is wrong by at most
-   m u / (1 - m u) times the sum of its terms' magnitudes, which is at most
-   |x| |y| + (b + |x|^2) / 2 + |y|^2 / 2 <= |x|^2 + |y|^2 + b / 2.
+2. The two more columns are rounded once: by at most u (b + |x|^2) / 2 and u |y|^2 / 2. The squared
+   lengths in them are sums of d squares in float64, which adds at most d 2^-53 times themselves.
+3. A product of m = d + 2 terms, added in any order, with or without fused operations, is wrong by
+   at most m u / (1 - m u) times the sum of its terms' magnitudes, which is at most
+   |x| |y| + (b + |x|^2) / 2 + |y|^2 / 2 <= |x|^2 + |y|^2 + b / 2. Of sparse rows d counts the
+   columns in which either has an entry.
 
-Together, doubled because t is, |s - t| <= (2 m + 12) u (|x|^2 + |y|^2 + b). `settle` decides by
-sums of d squares in float64, which adds less than (d + 3) 2^-53 s, and s is at most
-2 (|x|^2 + |y|^2). So with c = (4 d + 32) u, while c < 1 / 8,
+Together, doubled because t is, |s - t| <= (2 d + 16) u (|x|^2 + |y|^2 + b), and d u more of that in
+float64. `settle` decides by sums of d squares in float64, which adds less than (d + 3) 2^-53 s, and
+s is at most 2 (|x|^2 + |y|^2). So with c = (4 d + 32) u in float32 and (6 d + 40) u in float64,
 
     |s - t| <= c (|x|^2 + |y|^2 + b)  holds for the distances that `settle` compares.
 
 The triangle inequality removes y: |y|^2 <= 2 |x|^2 + 2 s, so |s - t| <= c (3 |x|^2 + 2 s + b).
-Hence, as long as 4 c < 1 / 2:
+Hence, as long as c < 1 / 64, above which nothing is concluded:
 
 - if t < b for the bound b = (1 - 4 c) B - 4 c |x|^2, then s < B: y is provably nearer;
 - if t >= b for the bound b = (1 + 4 c) B + 4 c |x|^2, then s > B: y is provably farther;
 - without a bound (b = 0), t (1 - 4 c) - 4 c |x|^2 <= s <= t (1 + 4 c) + 4 c |x|^2.
 
 (First: s (1 - 2 c) < b (1 + c) + 3 c |x|^2 <= B (1 - 4 c) (1 + c) <= B (1 - 2 c). Second:
-s (1 + 2 c) >= b (1 - c) - 3 c |x|^2 >= B (1 + 4 c) (1 - c) > B (1 + 2 c) while c < 1 / 8. Third:
+s (1 + 2 c) >= b (1 - c) - 3 c |x|^2 >= B (1 + 4 c) (1 - c) > B (1 + 2 c). Third:
 the same with b = 0.) What underflows is covered by an absolute term: at most d + 2 products of
 float32, each less than 2^-126 wrong, and the d squares that `settle` adds in the units of the data,
 each less than 2^-1074 wrong.
@@ -48,57 +49,15 @@ import numpy as np
 from scipy import sparse
 
 from rectifold._typing import Bools, Floats, Ints, Matrix
-from rectifold.engines.leaves import EMPTY, Leaves, Visits, partition, together
+from rectifold.engines.exact.coordinates import ROWS, Coordinates, place, sketch, squared_lengths
+from rectifold.engines.exact.leaves import EMPTY, Leaves, Visits, partition, together
+from rectifold.engines.exact.workers import Workers
 from rectifold.engines.scratch import scratch
-from rectifold.engines.workers import Workers
 
-#: Rows brought into coordinates at once.
-_ROWS = 8192
-#: Rows whose medians are the centre.
-_SAMPLE = 256
-#: The largest coordinate after scaling is below 2 to this: its square, times any number of
-#: columns, is far within float32, and coordinates 10^26 times smaller still have a square there.
-_LARGEST = 40
-#: Wider points, and sparse ones, are partitioned and pruned by projections.
-_WIDE = 128
-_PROJECTIONS = 64
-#: Sparse points of more columns are multiplied as they are; blocks of others are made dense.
-_SPARSE = 4096
 #: Sparse points are kept as dense blocks while those take at most so many bytes.
 _BLOCK = 1 << 26
 #: Above this, bounds on rounding say nothing.
 _USELESS = 1 / 64
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Coordinates:
-    """How a point becomes coordinates: moved, then scaled by a power of two."""
-
-    values: Matrix
-    centre: Floats | None
-    factor: float
-
-    def of(self, points: Ints, dtype: np.dtype[np.floating]) -> Matrix:
-        """Coordinates of some points; zero for a number that is no point."""
-        some = self.values[points]
-        if sparse.issparse(some):
-            some = sparse.csr_array(
-                (some.data * self.factor, some.indices, some.indptr), some.shape
-            )
-            some = some.astype(dtype)
-            return some if some.shape[1] > _SPARSE else some.toarray()
-        if self.centre is not None:
-            some -= self.centre
-        some *= self.factor
-        return some.astype(dtype, copy=False)
-
-    @property
-    def terms(self) -> int:
-        """Bound the entries of a product or a difference of two points: the d of the bounds."""
-        d = int(self.values.shape[1])
-        if sparse.issparse(self.values):
-            return min(d, 2 * int(np.diff(self.values.indptr).max(initial=0)))
-        return d
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -118,8 +77,9 @@ class Frame:
     squares: Floats
     #: No squared distance is larger.
     reach: float
-    #: The part of its length by which rounding can have moved a point of the leaves' sketch,
-    #: and its squared length there, by place.
+    #: Whether the leaves' sketch of the points is their coordinates; the part of its length by
+    #: which rounding can have moved a point there; and its squared length there, by place.
+    plain: bool
     blur: float
     sketch_squares: Floats
 
@@ -131,10 +91,7 @@ class Frame:
     def queries(self, places: Ints, bounds: Floats | float = 0.0) -> Matrix:
         """Points as the left side of products, each with its bound; a last row is nobody."""
         n, d = len(places), self.coordinates.values.shape[1]
-        if self.dtype == np.float32 and self.leaves.sketch.shape[1] == d:
-            left = self.leaves.sketch.take(places, axis=0)
-        else:
-            left = self.coordinates.of(self.leaves.order[places], self.dtype)
+        left = self._points(places)
         first = (self.clipped(bounds) - self.squares[places]) / 2
         first = np.append(first, -4 * self.reach)
         last = np.append(np.ones(n), 0.0)
@@ -209,10 +166,7 @@ class Frame:
         size, d = self.leaves.size, self.coordinates.values.shape[1]
         places = (leaves[:, None] * size + np.arange(size)).ravel()
         empty = self.leaves.order[places] == EMPTY
-        if self.dtype == np.float32 and self.leaves.sketch.shape[1] == d:
-            some = self.leaves.sketch.take(places, axis=0)
-        else:
-            some = self.coordinates.of(self.leaves.order[places], self.dtype)
+        some = self._points(places)
         # An empty slot is far away from all.
         some[empty] = 0
         targets = np.empty((len(leaves), d + 2, size), dtype=self.dtype)
@@ -220,6 +174,11 @@ class Frame:
         targets[:, d] = 1
         targets[:, d + 1] = self._last(places, empty).reshape(-1, size)
         return targets
+
+    def _points(self, places: Ints) -> Matrix:
+        if self.plain and self.dtype == np.float32:
+            return self.leaves.sketch.take(places, axis=0)
+        return self.coordinates.of(self.leaves.order[places], self.dtype)
 
     def _last(self, places: slice | Ints, empty: Bools) -> Floats:
         return np.where(empty, -4 * self.reach, self.squares[places] / -2)
@@ -278,9 +237,9 @@ class Frame:
         dtype = np.dtype(np.float64)
         order = self.leaves.order
         squares = np.empty(len(order))
-        for at in range(0, len(order), _ROWS):
-            part = slice(at, at + _ROWS)
-            squares[part] = _squares(self.coordinates.of(order[part], dtype))
+        for at in range(0, len(order), ROWS):
+            part = slice(at, at + ROWS)
+            squares[part] = squared_lengths(self.coordinates.of(order[part], dtype))
         squares[order == EMPTY] = 0
         return replace(
             self,
@@ -316,16 +275,16 @@ def build(
     """
     dtype = np.dtype(np.float32)
     d = values.shape[1]
-    coordinates, exponent = _coordinates(values, unit_length)
-    with np.errstate(over="ignore"):
-        underflow = float(np.ldexp(d + 3.0, min(2 * exponent - 1074, 1000)))
-    sketch, squares, blur = _sketch(coordinates, dtype)
+    coordinates = place(values, unit_length=unit_length)
+    # What `settle` loses where squares of differences leave the range of float64.
+    underflow = float(np.ldexp(d + 3.0, min(2 * coordinates.exponent - 1074, 1000)))
+    drawn = sketch(coordinates)
     if size is None:
-        leaves = together(sketch, classes)
+        leaves = together(drawn.points, classes)
     else:
-        leaves = partition(sketch, blur * np.sqrt(squares), classes, size, workers)
-    del sketch
-    squares = np.where(leaves.order == EMPTY, 0.0, squares[leaves.order])
+        moved = drawn.blur * np.sqrt(drawn.squares)
+        leaves = partition(drawn.points, moved, classes, size, workers)
+    squares = np.where(leaves.order == EMPTY, 0.0, drawn.squares[leaves.order])
     frame = Frame(
         coordinates=coordinates,
         leaves=leaves,
@@ -335,13 +294,15 @@ def build(
         stored=None,
         squares=squares,
         reach=_reach(squares),
-        blur=blur,
+        plain=drawn.plain,
+        blur=drawn.blur,
         sketch_squares=np.einsum("ij,ij->i", leaves.sketch, leaves.sketch, dtype=np.float64),
     )
+    del drawn
     if sparse.issparse(values) and leaves.n * (d + 2) * leaves.size * 4 > _BLOCK:
         return frame
     stored = np.empty((leaves.n, d + 2, leaves.size), dtype=dtype)
-    step = max(1, _ROWS // leaves.size)
+    step = max(1, ROWS // leaves.size)
     starts = range(0, leaves.n, step)
 
     def keep(at: int) -> None:
@@ -353,64 +314,6 @@ def build(
     return replace(frame, stored=stored)
 
 
-def _coordinates(values: Matrix, unit_length: bool) -> tuple[Coordinates, int]:
-    n = values.shape[0]
-    centre = None
-    if not unit_length and not sparse.issparse(values):
-        # Medians, so that a few outliers don't move the rest away from the origin.
-        sample = np.random.default_rng(0).choice(n, min(n, _SAMPLE), replace=False)
-        centre = np.median(values[np.sort(sample)], axis=0)
-    if centre is None:
-        largest = max(values.max(), -values.min())
-    else:
-        largest = max((values.max(axis=0) - centre).max(), (centre - values.min(axis=0)).max())
-    exponent = int(np.clip(_LARGEST - np.frexp(largest)[1], -1000, 1000))
-    return Coordinates(values, centre, 2.0**exponent), exponent
-
-
-def _sketch(coordinates: Coordinates, dtype: np.dtype[np.floating]) -> tuple[Floats, Floats, float]:
-    """Give coordinates for pruning, and how far they are off, as a part of a point's length.
-
-    Squared lengths of the points come with them, to go through the points once.
-
-    Points of few columns are their own sketch. Others are projected on an orthonormal
-    basis, which makes no distance larger.
-    """
-    n, d = coordinates.values.shape
-    u = float(np.finfo(np.float32).eps) / 2
-    narrow = d <= _WIDE and not sparse.issparse(coordinates.values)
-    count = d if narrow else min(_PROJECTIONS, d)
-    sketch, squares = np.empty((n, count), dtype=dtype), np.empty(n)
-    basis = None if narrow else _basis(coordinates, count)
-    for at in range(0, n, _ROWS):
-        some = coordinates.of(np.arange(at, min(at + _ROWS, n)), dtype)
-        squares[at : at + _ROWS] = _squares(some)
-        sketch[at : at + _ROWS] = some if basis is None else some @ basis
-    # A projection is a product of d terms with a column of length one, itself rounded.
-    return sketch, squares, 2 * u if narrow else (d + 4) * u * np.sqrt(count) + 2 * u
-
-
-def _basis(coordinates: Coordinates, count: int) -> Floats:
-    """Find the first principal directions, by a few steps of subspace iteration."""
-    n, d = coordinates.values.shape
-    rng = np.random.default_rng(0)
-    sample = np.sort(rng.choice(n, min(n, 8 * _SAMPLE), replace=False))
-    some = coordinates.of(sample, np.dtype(np.float64))
-    some = some if sparse.issparse(some) else some - some.mean(axis=0)
-    basis = rng.standard_normal((d, count))
-    for _ in range(3):
-        basis, _ = np.linalg.qr(some.T @ (some @ basis))
-    return basis.astype(np.float32)
-
-
-def _squares(some: Matrix) -> Floats:
-    some = some.astype(np.float64)
-    if sparse.issparse(some):
-        return np.asarray(some.power(2).sum(axis=1)).ravel()
-    squares: Floats = np.einsum("ij,ij->i", some, some)
-    return squares
-
-
 def _product(left: Floats, right: Floats) -> Floats:
     shape = (len(right), left.shape[-2], right.shape[2])
     found: Floats = np.matmul(left, right, out=scratch("products", shape, left.dtype))
@@ -418,7 +321,8 @@ def _product(left: Floats, right: Floats) -> Floats:
 
 
 def _relative(terms: int, dtype: np.dtype[np.floating]) -> float:
-    return (4 * terms + 32) * float(np.finfo(dtype).eps) / 2
+    times = 4 * terms + 32 if dtype == np.float32 else 6 * terms + 40
+    return times * float(np.finfo(dtype).eps) / 2
 
 
 def _reach(squares: Floats) -> float:

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from rectifold._typing import Floats, Ints
-from rectifold.engines.leaves import visits
-from rectifold.engines.products import Frame
+from rectifold.engines.exact.leaves import visits
+from rectifold.engines.exact.products import Frame
+from rectifold.engines.exact.selection import kth_at_least
+from rectifold.engines.exact.workers import Workers
 from rectifold.engines.scratch import positive, scratch
-from rectifold.engines.selection import kth_at_least
-from rectifold.engines.workers import Workers
 
 #: Queries handled at once.
 _QUERIES = 512
@@ -165,7 +165,8 @@ class _Look:
         if len(owner) <= _FEW * (self.k + 1) * len(places):
             order = np.argsort(owner.astype(np.uint16), kind="stable")
             return Found(places, _offsets(owner, len(places)), neighbours[order], pairs)
-        # Now that all are there, the k-th nearest gives a lower bound still.
+        # Now that all are there, the k-th nearest gives a tighter bound. (A product with the
+        # bound b adds c b to the error of each of the two that are compared; see `products`.)
         squares = within[owner] - 2.0 * nearness
         order = np.lexsort((squares, owner))
         owner, neighbours, squares = owner[order], neighbours[order], squares[order]
