@@ -9,14 +9,6 @@ from sklearn.preprocessing import StandardScaler
 ROOT = Path(__file__).parents[1]
 DATA = ROOT.parent / "shared" / "data"
 
-#: The paper's sets, in the order of imbalanced-learn.
-PAPER = (
-    *("ecoli", "optical_digits", "satimage", "pen_digits", "abalone", "sick_euthyroid"),
-    *("spectrometer", "car_eval_34", "isolet", "us_crime", "yeast_ml8", "scene", "libras_move"),
-    *("thyroid_sick", "coil_2000", "arrhythmia", "solar_flare_m0", "oil", "car_eval_4"),
-    *("wine_quality", "letter_img", "yeast_me2", "webpage", "ozone_level", "mammography"),
-    *("protein_homo", "abalone_19"),
-)
 #: Large sets: their file, and the label that is the minority.
 LARGE = {
     "creditcard": ("creditcard.npz", 1),

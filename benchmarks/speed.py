@@ -23,9 +23,10 @@ from time import perf_counter, sleep
 
 import numpy as np
 
-from cases import DATA, LARGE, PAPER, load
+from cases import DATA, LARGE, load
 from contestants import enn, metric_of, ours, paper, part_of_enn, part_of_paper
 from recording import Peak, write
+from rectifold.datasets import PAPER_DATASETS
 from rectifold.engines import choose, search
 from rectifold.space import to_points
 from rectifold.votes import count_votes
@@ -133,7 +134,7 @@ def compare(name: str, X: np.ndarray, y: np.ndarray) -> dict[str, object]:
 
 def summary(rows: list[dict[str, object]]) -> dict[str, object]:
     """What the issue of speed asks about all sets together."""
-    mine = [row for row in rows if row["data"] in PAPER]
+    mine = [row for row in rows if row["data"] in PAPER_DATASETS]
     large = [row["ratio_to_paper"] for row in mine if row["rows"] >= 5000]
     slower = [row["milliseconds_more"] for row in mine if row["rows"] < 2000]
     return {
@@ -172,7 +173,7 @@ def main() -> None:
     parser.add_argument("--data-home", type=Path, default=DATA)
     options = parser.parse_args()
     rows: list[dict[str, object]] = []
-    for name in options.names or (*PAPER, *LARGE):
+    for name in options.names or (*PAPER_DATASETS, *LARGE):
         rows.append(compare(name, *load(name, options.data_home)))
         print(table(rows[-1:]).splitlines()[-1], flush=True)
         if not options.names:

@@ -8,15 +8,6 @@ import pytest
 
 DATA = Path(os.environ.get("RECTIFOLD_DATA", Path(__file__).parents[2] / "shared" / "data"))
 
-#: The paper's data sets, in the order of imbalanced-learn.
-NAMES = [
-    *("ecoli", "optical_digits", "satimage", "pen_digits", "abalone", "sick_euthyroid"),
-    *("spectrometer", "car_eval_34", "isolet", "us_crime", "yeast_ml8", "scene", "libras_move"),
-    *("thyroid_sick", "coil_2000", "arrhythmia", "solar_flare_m0", "oil", "car_eval_4"),
-    *("wine_quality", "letter_img", "yeast_me2", "webpage", "ozone_level", "mammography"),
-    *("protein_homo", "abalone_19"),
-]
-
 
 @pytest.fixture(scope="session")
 def paper_data():

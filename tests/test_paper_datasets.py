@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from sklearn.preprocessing import StandardScaler
 
-from conftest import NAMES
 from rectifold import GMR
+from rectifold.datasets import PAPER_DATASETS
 from rectifold.engines import ENGINES, search
 from reference import algorithm_1, neighbours, votes
 from tables import points_of
@@ -40,7 +40,7 @@ def compare(X, y, rows):
 
 
 @pytest.mark.parametrize("scaled", [False, True], ids=["raw", "standardised"])
-@pytest.mark.parametrize("name", [name for name in NAMES if name not in LARGE])
+@pytest.mark.parametrize("name", [name for name in PAPER_DATASETS if name not in LARGE])
 def test_decisions_are_those_of_algorithm_1(paper_data, name, scaled):
     X, y = paper_data(name)
     X = StandardScaler().fit_transform(X) if scaled else X
@@ -55,7 +55,7 @@ def test_decisions_are_those_of_algorithm_1(paper_data, name, scaled):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("scaled", [False, True], ids=["raw", "standardised"])
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", PAPER_DATASETS)
 def test_decisions_on_all_rows_are_those_of_algorithm_1(paper_data, name, scaled):
     X, y = paper_data(name)
     X = StandardScaler().fit_transform(X) if scaled else X

@@ -1,4 +1,4 @@
-"""The embedded sample of real data."""
+"""The embedded sample of real data, and the names of the paper's data sets."""
 
 import csv
 import gzip
@@ -7,6 +7,16 @@ from typing import Any
 
 import numpy as np
 from sklearn.utils import Bunch
+
+#: The 27 data sets of the paper, as :func:`imblearn.datasets.fetch_datasets` names them, in its
+#: order.
+PAPER_DATASETS = (
+    *("ecoli", "optical_digits", "satimage", "pen_digits", "abalone", "sick_euthyroid"),
+    *("spectrometer", "car_eval_34", "isolet", "us_crime", "yeast_ml8", "scene", "libras_move"),
+    *("thyroid_sick", "coil_2000", "arrhythmia", "solar_flare_m0", "oil", "car_eval_4"),
+    *("wine_quality", "letter_img", "yeast_me2", "webpage", "ozone_level", "mammography"),
+    *("protein_homo", "abalone_19"),
+)
 
 
 def load_wine_quality(*, return_X_y: bool = False, as_frame: bool = False) -> Any:
