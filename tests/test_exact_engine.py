@@ -19,6 +19,7 @@ from rectifold.engines.exact.selection import count, kth_at_least
 from rectifold.engines.exact.workers import Workers
 from rectifold.engines.settle import pair_distances
 from rectifold.progress import listening
+from reference import neighbours
 from tables import HARD, check, cloud, points_of
 
 WAYS = ("whole", "leaves", "tree", "double", "double in leaves")
@@ -27,7 +28,9 @@ WAYS = ("whole", "leaves", "tree", "double", "double in leaves")
 def go(way, monkeypatch):
     """Take one of the ways through the engine, whatever the table's size."""
     monkeypatch.setattr(costs, "SMALL", 10**9 if way in ("whole", "double") else 0)
+    monkeypatch.setattr(costs, "SPARSE_SMALL", costs.SMALL)
     monkeypatch.setattr(costs, "LEAF", ((np.inf, 16),))
+    monkeypatch.setattr(costs, "SPARSE_LEAF", 16)
     monkeypatch.setattr(costs, "worth_a_trial", lambda *_: way == "tree")
     monkeypatch.setattr(costs, "affordable_visits", lambda *_: np.inf)
     if way.startswith("double"):
@@ -95,7 +98,8 @@ def test_sparse_rows_have_the_neighbours_of_dense_ones_bit_for_bit(
     metric, form, kept, way, monkeypatch
 ):
     monkeypatch.setattr(products, "_BLOCK", 1 << 26 if kept == "as blocks" else 0)
-    monkeypatch.setattr(coordinates, "_SPARSE", 0 if kept.endswith("wide") else 4096)
+    monkeypatch.setattr(coordinates, "_SPARSE", 0 if kept.endswith("wide") else 512)
+    monkeypatch.setattr(coordinates, "_DENSITY", 2)
     X = np.round(cloud(d=50) - 0.8).clip(0)
     X[::9] = 0
     check(form(X), 15, metric)
@@ -104,6 +108,21 @@ def test_sparse_rows_have_the_neighbours_of_dense_ones_bit_for_bit(
     np.testing.assert_array_equal(
         pair_distances(ours, left, right), pair_distances(dense, left, right)
     )
+
+
+@pytest.mark.parametrize("n", [1500, 5000])
+def test_sparse_rows_of_many_columns_agree_with_the_reference(n):
+    rng = np.random.default_rng(0)
+    X = sparse.csr_array(np.where(rng.random((n, 1500)) < 0.01, rng.normal(size=(n, 1500)), 0))
+    assert coordinates.stays_sparse(X)
+    labels = (np.arange(n) % 9 == 0).astype(np.intp)
+    rows = np.arange(0, n, n // 50)
+    found = search(ENGINES["exact"], points_of(X, "cosine"), labels, 15, n_jobs=2)
+    indices, distances = neighbours(X.toarray(), 15, rows=rows, metric="cosine")
+    _, mine, theirs = np.intersect1d(found.rows, rows, return_indices=True)
+    assert len(mine) > 30
+    np.testing.assert_array_equal(found.indices[mine], indices[theirs])
+    np.testing.assert_array_equal(found.distances[mine], distances[theirs])
 
 
 @settings(max_examples=100, deadline=None)

@@ -10,6 +10,7 @@ from rectifold._typing import Floats, Ints, Matrix
 from rectifold.engines.contract import Answer, Certified, Looked, Proposal
 from rectifold.engines.exact import costs, remaining, tree, whole
 from rectifold.engines.exact.certificates import Standing, certify
+from rectifold.engines.exact.coordinates import stays_sparse
 from rectifold.engines.exact.groups import Groups, group, ranges
 from rectifold.engines.exact.leaves import EMPTY
 from rectifold.engines.exact.products import Frame, build
@@ -85,8 +86,7 @@ def _propose(
 ) -> Generator[Answer, None, None]:
     """The same for rows that all have a direction; others are as far as the ceiling."""
     groups = group(values)
-    n = len(groups.counts)
-    size = None if n <= costs.SMALL else costs.leaf_size(n, k)
+    size = costs.leaf_size(len(groups.counts), k, sparse=stays_sparse(groups.values))
     # A class that would leave most slots of its leaf empty is not worth one.
     classes = groups.classes(labels, least=1 if size is None else size // 8)
     frame = build(groups.values, classes, size, workers, unit_length=unit_length)

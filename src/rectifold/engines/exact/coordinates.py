@@ -16,8 +16,9 @@ _SAMPLE, _MORE = 256, 2048
 _LARGEST = 40
 #: Wider points, and sparse ones, have a sketch of so many projections.
 _WIDE, _PROJECTIONS = 128, 64
-#: Sparse points of more columns stay sparse; blocks of others are made dense.
-_SPARSE = 4096
+#: Sparse points of more columns stay sparse in products if so few of their entries are stored;
+#: blocks of others are made dense, which multiplies faster.
+_SPARSE, _DENSITY = 512, 0.1
 _U = float(np.finfo(np.float32).eps) / 2
 
 
@@ -41,11 +42,16 @@ class Coordinates:
         some = self.values[points]
         if sparse.issparse(some):
             some = (some * self.factor).astype(dtype)
-            return some if some.shape[1] > _SPARSE else some.toarray()
+            return some if self.sparse else some.toarray()
         if self.centre is not None:
             some -= self.centre
         some *= self.factor
         return some.astype(dtype, copy=False)
+
+    @property
+    def sparse(self) -> bool:
+        """Whether coordinates are sparse matrices."""
+        return stays_sparse(self.values)
 
     @property
     def terms(self) -> int:
@@ -54,6 +60,13 @@ class Coordinates:
         if sparse.issparse(self.values):
             return min(d, 2 * int(np.diff(self.values.indptr).max(initial=0)))
         return d
+
+
+def stays_sparse(values: Matrix) -> bool:
+    """Tell whether points are multiplied as sparse ones."""
+    if not sparse.issparse(values) or values.shape[1] <= _SPARSE:
+        return False
+    return bool(values.nnz < _DENSITY * values.shape[0] * values.shape[1])
 
 
 def place(values: Matrix, *, unit_length: bool) -> Coordinates:
@@ -97,15 +110,16 @@ class Sketch:
     blur: float
 
 
-def sketch(coordinates: Coordinates) -> Sketch:
+def sketch(coordinates: Coordinates, *, projected: bool = True) -> Sketch:
     """Go once through all points and make a sketch of them.
 
     Points of few columns are their own sketch. Others are projected on an orthonormal
-    basis, which makes no distance larger.
+    basis, which makes no distance larger; or, where nobody needs it, on nothing.
     """
     n, d = coordinates.values.shape
     plain = d <= _WIDE and not sparse.issparse(coordinates.values)
     count = d if plain else min(_PROJECTIONS, d)
+    count = count if plain or projected else 0
     basis = None if plain else _basis(coordinates, count)
     points, squares = np.empty((n, count), dtype=np.float32), np.empty(n)
     for at in range(0, n, ROWS):
@@ -120,6 +134,8 @@ def sketch(coordinates: Coordinates) -> Sketch:
 def _basis(coordinates: Coordinates, count: int) -> Floats:
     """Find the first principal directions, by a few steps of subspace iteration."""
     n, d = coordinates.values.shape
+    if count == 0:
+        return np.empty((d, 0), dtype=np.float32)
     rng = np.random.default_rng(0)
     sample = np.sort(rng.choice(n, min(n, _MORE), replace=False))
     some = coordinates.of(sample, np.dtype(np.float64))

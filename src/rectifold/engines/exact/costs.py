@@ -11,10 +11,13 @@ from scipy.spatial import cKDTree
 
 from rectifold._typing import Floats
 
-#: Up to so many points, looking at every pair costs less than setting up leaves.
-SMALL = 2400
+#: Up to so many points, looking at every pair costs less than setting up leaves; and where points
+#: are multiplied as sparse ones.
+SMALL, SPARSE_SMALL = 2400, 4096
 #: Slots of a leaf, in tables of up to so many points.
 LEAF = ((4608, 64), (8192, 96), (np.inf, 144))
+#: At least so many where points are multiplied as sparse ones, one leaf at a time.
+SPARSE_LEAF = 1024
 
 #: Products: for each query and leaf, to tell whether it has to be looked at; for each query and
 #: point of such a leaf, and more for each column.
@@ -44,9 +47,12 @@ def in_use() -> dict[str, float]:
     }
 
 
-def leaf_size(n_points: int, k: int) -> int:
-    """Choose how many points a leaf holds."""
+def leaf_size(n_points: int, k: int, *, sparse: bool = False) -> int | None:
+    """Choose how many points a leaf holds; None if all pairs are to be looked at."""
+    if n_points <= (SPARSE_SMALL if sparse else SMALL):
+        return None
     size = next(size for most, size in LEAF if n_points <= most)
+    size = max(size, SPARSE_LEAF) if sparse else size
     # More than twice as many as needed, and a multiple of what vector instructions take.
     return -(-max(size, 2 * k + 6) // 8) * 8
 

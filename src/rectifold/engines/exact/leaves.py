@@ -106,6 +106,9 @@ class Visits:
     #: Whether each block is all queries in their order.
     everyone: bool = False
 
+    def __len__(self) -> int:
+        return len(self.leaves)
+
 
 def visits(which: Ints, mask: Bools, size: int) -> Iterator[Visits]:
     """Group what is to be looked at by leaf.

@@ -71,8 +71,9 @@ class Frame:
     relative: float
     absolute: float
     #: Leaves as the right side of products, where they are kept: a leaf's points are the
-    #: columns of a matrix, which makes products with few queries twice as fast.
-    stored: Floats | None
+    #: columns of a matrix, which makes products with few queries twice as fast. Of sparse
+    #: points one matrix a leaf, without the two more columns.
+    stored: Floats | list[Matrix] | None
     #: |x|^2 by place.
     squares: Floats
     #: No squared distance is larger.
@@ -88,29 +89,27 @@ class Frame:
         """Whether the bounds prove anything."""
         return self.relative < _USELESS
 
-    def queries(self, places: Ints, bounds: Floats | float = 0.0) -> Matrix:
+    def queries(self, places: Ints, bounds: Floats | float = 0.0) -> "Queries":
         """Points as the left side of products, each with its bound; a last row is nobody."""
         n, d = len(places), self.coordinates.values.shape[1]
+        first = np.append((self.clipped(bounds) - self.squares[places]) / 2, -4 * self.reach)
+        first = first.astype(self.dtype)
         left = self._points(places)
-        first = (self.clipped(bounds) - self.squares[places]) / 2
-        first = np.append(first, -4 * self.reach)
-        last = np.append(np.ones(n), 0.0)
-        if sparse.issparse(left):
+        if self.coordinates.sparse:
             nobody = sparse.csr_array((1, d), dtype=self.dtype)
-            two = np.column_stack((first, last)).astype(self.dtype)
-            return sparse.hstack((sparse.vstack((left, nobody)), two), format="csr")
+            return Queries(sparse.vstack((left, nobody), format="csr"), first)
         whole = np.zeros((n + 1, d + 2), dtype=self.dtype)
         whole[:n, :d] = left
         whole[:, d] = first
-        whole[:, d + 1] = last
-        return whole
+        whole[:n, d + 1] = 1
+        return Queries(whole, first)
 
-    def look(self, queries: Matrix, visits: Visits) -> Floats:
+    def look(self, queries: "Queries", visits: Visits) -> Floats:
         """Products of queries with the leaves they visit.
 
         Parameters
         ----------
-        queries : matrix
+        queries : Queries
             As `queries` gives them.
         visits : Visits
             Who looks at which leaf.
@@ -121,28 +120,39 @@ class Frame:
             (b - squared distance) / 2; far below zero at an empty slot, and for nobody.
             Good until the next call in this thread.
         """
-        if sparse.issparse(queries):
-            return np.stack(
-                [
-                    (queries[some] @ self._sparse_targets(leaf)).toarray()
-                    for leaf, some in zip(visits.leaves, visits.queries, strict=True)
-                ]
-            )
+        if self.coordinates.sparse:
+            return np.stack([self._sparse_product(queries, visits, n) for n in range(len(visits))])
         targets = self._targets(visits.leaves)
         if visits.everyone:
-            left = queries[:-1]
+            left = queries.points[:-1]
         else:
-            shape = (*visits.queries.shape, queries.shape[1])
-            left = scratch("left", shape, queries.dtype)
+            shape = (*visits.queries.shape, queries.points.shape[1])
+            left = scratch("left", shape, self.dtype)
             # What is out of range is clipped only because that needs no copy.
-            queries.take(visits.queries, axis=0, out=left, mode="clip")
+            queries.points.take(visits.queries, axis=0, out=left, mode="clip")
         return _product(left, targets)
+
+    def _sparse_product(self, queries: "Queries", visits: Visits, number: int) -> Floats:
+        leaf, some = int(visits.leaves[number]), visits.queries[number]
+        left = queries.points[:-1] if visits.everyone else queries.points[some]
+        size = self.leaves.size
+        places = np.arange(leaf * size, (leaf + 1) * size)
+        kept = self.stored[leaf] if isinstance(self.stored, list) else self._columns(leaf)
+        found: Floats = (left @ kept).toarray()
+        found += queries.first[some][:, None]
+        found += self._last(places).astype(self.dtype)
+        return found
+
+    def _columns(self, leaf: int) -> Matrix:
+        """Points of a leaf as columns of a sparse matrix."""
+        places = np.arange(leaf * self.leaves.size, (leaf + 1) * self.leaves.size)
+        return sparse.csr_array(self._points(places).T)
 
     def at_home(self, leaves: slice) -> Floats:
         """Products of all points of some leaves with those of their own leaf, without bounds."""
         size = self.leaves.size
         numbers = np.arange(leaves.start, leaves.stop)
-        if self.stored is None:
+        if self.stored is None or isinstance(self.stored, list):
             places = np.arange(leaves.start * size, leaves.stop * size)
             own = Visits(numbers, np.arange(len(places)).reshape(-1, size))
             return self.look(self.queries(places), own)
@@ -154,7 +164,7 @@ class Frame:
 
     def _targets(self, leaves: Ints) -> Floats:
         """Leaves as the right side of products."""
-        if self.stored is None:
+        if self.stored is None or isinstance(self.stored, list):
             return self.in_leaves(leaves)
         first, last = int(leaves[0]), int(leaves[-1])
         if last - first + 1 == len(leaves) and (np.diff(leaves) == 1).all():
@@ -165,14 +175,10 @@ class Frame:
         """Bring the points of some leaves into the form of targets."""
         size, d = self.leaves.size, self.coordinates.values.shape[1]
         places = (leaves[:, None] * size + np.arange(size)).ravel()
-        empty = self.leaves.order[places] == EMPTY
-        some = self._points(places)
-        # An empty slot is far away from all.
-        some[empty] = 0
         targets = np.empty((len(leaves), d + 2, size), dtype=self.dtype)
-        targets[:, :d] = some.reshape(len(leaves), size, d).transpose(0, 2, 1)
+        targets[:, :d] = self._points(places).reshape(len(leaves), size, d).transpose(0, 2, 1)
         targets[:, d] = 1
-        targets[:, d + 1] = self._last(places, empty).reshape(-1, size)
+        targets[:, d + 1] = self._last(places).reshape(-1, size)
         return targets
 
     def _points(self, places: Ints) -> Matrix:
@@ -180,17 +186,11 @@ class Frame:
             return self.leaves.sketch.take(places, axis=0)
         return self.coordinates.of(self.leaves.order[places], self.dtype)
 
-    def _last(self, places: slice | Ints, empty: Bools) -> Floats:
+    def _last(self, places: Ints) -> Floats:
+        # An empty slot holds some point's coordinates, and is far away from all: products with
+        # those coordinates are less than the reach.
+        empty = self.leaves.order[places] == EMPTY
         return np.where(empty, -4 * self.reach, self.squares[places] / -2)
-
-    def _sparse_targets(self, leaf: int) -> Matrix:
-        size = self.leaves.size
-        places = slice(leaf * size, (leaf + 1) * size)
-        points = self.leaves.order[places]
-        empty = points == EMPTY
-        some = self.coordinates.of(np.where(empty, 0, points), self.dtype)
-        two = np.column_stack((np.ones(size), self._last(places, empty))).astype(self.dtype)
-        return sparse.hstack((some, two), format="csr").T
 
     def clipped(self, bounds: Floats | float) -> Floats:
         """Bounds within what single precision holds: beyond it, all or nothing is nearer."""
@@ -251,6 +251,16 @@ class Frame:
         )
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Queries:
+    """Some points as the left side of products, and after the last of them nobody."""
+
+    #: Dense with the two more columns, or sparse without.
+    points: Matrix
+    #: The first of those columns.
+    first: Floats
+
+
 def build(
     values: Matrix, classes: Ints, size: int | None, workers: Workers, *, unit_length: bool
 ) -> Frame:
@@ -278,7 +288,7 @@ def build(
     coordinates = place(values, unit_length=unit_length)
     # What `settle` loses where squares of differences leave the range of float64.
     underflow = float(np.ldexp(d + 3.0, min(2 * coordinates.exponent - 1074, 1000)))
-    drawn = sketch(coordinates)
+    drawn = sketch(coordinates, projected=size is not None)
     if size is None:
         leaves = together(drawn.points, classes)
     else:
@@ -299,6 +309,8 @@ def build(
         sketch_squares=np.einsum("ij,ij->i", leaves.sketch, leaves.sketch, dtype=np.float64),
     )
     del drawn
+    if coordinates.sparse:
+        return replace(frame, stored=[frame._columns(leaf) for leaf in range(leaves.n)])
     if sparse.issparse(values) and leaves.n * (d + 2) * leaves.size * 4 > _BLOCK:
         return frame
     stored = np.empty((leaves.n, d + 2, leaves.size), dtype=dtype)
