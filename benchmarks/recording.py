@@ -30,6 +30,12 @@ def versions() -> dict[str, str]:
     }
 
 
+def read(name: str) -> dict[str, object]:
+    """Give a result that was written before; empty, if there is none."""
+    path = RESULTS / f"{name}.json"
+    return json.loads(path.read_text()) if path.exists() else {}
+
+
 def write(name: str, **content: object) -> None:
     """Write a result, whole or not at all."""
     RESULTS.mkdir(parents=True, exist_ok=True)

@@ -87,23 +87,24 @@ def search(
                 progress.report(decided, n)
     every = np.concatenate(rows) if rows else np.empty(0, dtype=np.intp)
     order = np.argsort(every)
+    places = np.empty_like(order)
+    places[order] = np.arange(len(order))
     return Neighbourhoods(
         rows=every[order],
-        indices=_gathered(indices, order, k, np.intp),
-        distances=_gathered(distances, order, k, np.float64),
+        indices=_gathered(indices, places, k, np.intp),
+        distances=_gathered(distances, places, k, np.float64),
         certified=certified,
         pairs=pairs,
     )
 
 
-def _gathered(parts: list[Any], order: Ints, k: int, dtype: type) -> Any:
-    """Put parts together in the order of rows, letting go of each."""
-    whole: Any = np.empty((len(order), k), dtype=dtype)
-    to = np.argsort(order)
+def _gathered(parts: list[Any], places: Ints, k: int, dtype: type) -> Any:
+    """Put the rows of all parts in their places, letting go of each part."""
+    whole: Any = np.empty((len(places), k), dtype=dtype)
     parts.reverse()
     at = 0
     while parts:
         part = parts.pop()
-        whole[to[at : at + len(part)]] = part
+        whole[places[at : at + len(part)]] = part
         at += len(part)
     return whole

@@ -14,7 +14,7 @@ _SAMPLE = 256
 #: Points that are split at once: they and what is computed of them fit a core's cache.
 _POINTS = 1 << 16
 #: Products computed at once.
-_PRODUCTS = 1 << 19
+PRODUCTS = 1 << 19
 #: Marks a slot of a leaf that holds no point.
 EMPTY = -1
 _U = float(np.finfo(np.float32).eps) / 2
@@ -133,7 +133,7 @@ def visits(which: Ints, mask: Bools, size: int) -> Iterator[Visits]:
     n, n_leaves = mask.shape
     seen = int(np.count_nonzero(mask))
     if 2 * seen > mask.size:
-        step = max(1, _PRODUCTS // (n * size))
+        step = max(1, PRODUCTS // (n * size))
         for at in range(0, n_leaves, step):
             some = which[at : at + step]
             yield Visits(some, np.broadcast_to(np.arange(n), (len(some), n)), everyone=True)
@@ -151,7 +151,7 @@ def visits(which: Ints, mask: Bools, size: int) -> Iterator[Visits]:
     table = np.full((int(blocks.sum()), width), n)
     table[first + within // width, within % width] = query
     leaf = np.repeat(which, blocks)
-    step = max(1, _PRODUCTS // (width * size))
+    step = max(1, PRODUCTS // (width * size))
     for at in range(0, len(leaf), step):
         yield Visits(leaf[at : at + step], table[at : at + step])
 

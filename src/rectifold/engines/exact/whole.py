@@ -6,14 +6,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from rectifold._typing import Bools, Floats, Ints
-from rectifold.engines.exact.leaves import Visits
+from rectifold.engines.exact.leaves import PRODUCTS, Visits
 from rectifold.engines.exact.products import Frame
 from rectifold.engines.exact.remaining import Found
 from rectifold.engines.exact.selection import count, kth_at_least
 from rectifold.engines.exact.workers import Workers
-
-#: Products held at once.
-_PRODUCTS = 1 << 19
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -59,7 +56,7 @@ def search(
     Whole
     """
     look = _Look(frame, classes, weights, k, ceiling)
-    step = max(64, _PRODUCTS // len(weights))
+    step = max(64, PRODUCTS // len(weights))
     edges = np.flatnonzero(np.diff(classes[places])) + 1
     tasks = [
         part
