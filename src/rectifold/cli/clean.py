@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from rectifold._timing import timed
 from rectifold.cli.labels import check_missing, classes_named, read_labels
-from rectifold.cli.wording import UsageProblem, in_words_of_the_command_line, near
+from rectifold.cli.wording import UsageProblem, in_words_of_the_command_line
 from rectifold.files import Table, check_outputs, format_of, open_table, whole_files
+from rectifold.names import near
 
 if TYPE_CHECKING:
     import numpy as np

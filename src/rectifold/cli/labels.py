@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from rectifold.cli.wording import UsageProblem, near
+from rectifold.cli.wording import UsageProblem
+from rectifold.names import near
 
 if TYPE_CHECKING:
     import numpy as np

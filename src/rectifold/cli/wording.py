@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import ast
-import difflib
 import re
-from collections.abc import Sequence
 
 #: Names of the caller's inside a sentence: what `repr` puts in quotes, and a class in a warning.
 _NAMES = re.compile(
@@ -58,35 +56,6 @@ _TRANSLATIONS = (
 
 class UsageProblem(ValueError):  # noqa: N818 - it is shown to people, who read no class names
     """What the caller asked for does not fit the table; the message is one sentence."""
-
-
-def near(name: str, known: Sequence[str]) -> str:
-    """Say which name may have been meant, or which names there are.
-
-    Parameters
-    ----------
-    name : str
-        One that there is not.
-    known : sequence of str
-        Those that there are.
-
-    Returns
-    -------
-    str
-        The end of a sentence.
-
-    Examples
-    --------
-    >>> near("lable", ["label", "price"])
-    "; did you mean 'label'?"
-    """
-    matches = difflib.get_close_matches(name, known, n=1, cutoff=0.6)
-    # Case is the most frequent slip, and difflib does not overlook it.
-    matches = [other for other in known if other.lower() == name.lower()] or matches
-    if matches:
-        return f"; did you mean {matches[0]!r}?"
-    shown = ", ".join(repr(other) for other in known[:10])
-    return f"; there are {shown}" + (f" and {len(known) - 10} more" if len(known) > 10 else "")
 
 
 def in_words_of_the_command_line(sentence: str) -> str:

@@ -1,0 +1,25 @@
+"""The paper's experiments: a grid of fits, the store of their results, what they show."""
+
+from rectifold.bench.data import Source, paper_sources
+from rectifold.bench.grid import SEEDS, Grid
+from rectifold.bench.protocols import PROTOCOLS
+from rectifold.bench.registry import CLASSIFIERS, METHODS, BenchProblem, Entry, classifier, method
+from rectifold.bench.run import State, run
+from rectifold.bench.store import Store
+
+__all__ = [
+    "CLASSIFIERS",
+    "METHODS",
+    "PROTOCOLS",
+    "SEEDS",
+    "BenchProblem",
+    "Entry",
+    "Grid",
+    "Source",
+    "State",
+    "Store",
+    "classifier",
+    "method",
+    "paper_sources",
+    "run",
+]

@@ -1,0 +1,206 @@
+"""The data sets of an experiment: the paper's through imbalanced-learn's loader, and one's own."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from imblearn.datasets import fetch_datasets
+
+from rectifold._typing import Floats, Ints
+from rectifold.bench.registry import BenchProblem
+from rectifold.datasets import PAPER_DATASETS
+from rectifold.files import FileProblem, open_table
+from rectifold.names import near
+
+#: What a reader of figures on a set should know.
+NOTES = {
+    "scene": "may be a reconstruction (same rows, labels and shape) where it does not come from "
+    "the loader's own download",
+}
+#: Fewer rows of a class can't be split into a training and a test part for five seeds in earnest.
+LEAST = 5
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where a data set is; plain data, so that it travels to other processes.
+
+    Attributes
+    ----------
+    name : str
+        As in the store.
+    path : str
+        A table in a file; empty for a set of the paper.
+    target : str
+        Its column of labels.
+    home : str or None
+        For a set of the paper, the folder of the loader's cache.
+    """
+
+    name: str
+    path: str = ""
+    target: str = ""
+    home: str | None = None
+
+
+@dataclass(frozen=True)
+class Data:
+    """Rows, and 1 for the class to be found, the rarer one.
+
+    Attributes
+    ----------
+    X : ndarray of float, or DataFrame
+        A DataFrame where there are columns that are not all numbers; they are encoded by what the
+        training part shows.
+    y : ndarray of int
+        0 and 1.
+    fingerprint : str
+        Of all values: results on other values under the same name do not mix.
+    """
+
+    X: Any
+    y: Ints
+    fingerprint: str
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns."""
+        return self.X.shape  # type: ignore[no-any-return]
+
+    @property
+    def positives(self) -> int:
+        """Rows of the class to be found."""
+        return int(self.y.sum())
+
+
+def paper_sources(names: Sequence[str], home: str | Path | None = None) -> list[Source]:
+    """Name data sets of the paper.
+
+    Parameters
+    ----------
+    names : sequence of str
+        As in `rectifold.datasets.PAPER_DATASETS`; empty for all of them.
+    home : path-like, optional
+        The folder of imbalanced-learn's cache; by default that of scikit-learn.
+
+    Returns
+    -------
+    list of Source
+        Nothing is read yet.
+    """
+    for name in names:
+        if name not in PAPER_DATASETS:
+            raise BenchProblem(
+                f"there is no data set {name!r}{near(name, PAPER_DATASETS, every=True)}"
+            )
+    home = None if home is None else str(home)
+    return [Source(name, home=home) for name in names or PAPER_DATASETS]
+
+
+def fetch(sources: Sequence[Source], *, download: bool) -> None:
+    """Make sure that data sets of the paper are there.
+
+    Parameters
+    ----------
+    sources : sequence of Source
+        Those of the experiment.
+    download : bool
+        Whether what is missing may be fetched from the network; it comes all at once.
+    """
+    missing = [source for source in sources if not source.path and not _is_there(source)]
+    if missing and not download:
+        names = ", ".join(source.name for source in missing)
+        where = f"under {missing[0].home!r}" if missing[0].home else "in scikit-learn's data folder"
+        raise BenchProblem(
+            f"these data sets are not {where}: {names}; allow their download, or name the folder "
+            "that has them"
+        )
+    if missing:
+        fetch_datasets(data_home=missing[0].home, filter_data=(missing[0].name,))
+
+
+def _is_there(source: Source) -> bool:
+    # As scikit-learn's get_data_home, which makes the folder for the sake of naming it.
+    home = source.home or os.environ.get("SCIKIT_LEARN_DATA", "~/scikit_learn_data")
+    number = PAPER_DATASETS.index(source.name) + 1
+    return (Path(home).expanduser() / "zenodo" / f"x{number}data.npz").is_file()
+
+
+def load(source: Source) -> Data:
+    """Read a data set.
+
+    Parameters
+    ----------
+    source : Source
+        Where it is.
+
+    Returns
+    -------
+    Data
+        Its rows and labels.
+    """
+    if source.path:
+        return _load_table(source)
+    bunch = fetch_datasets(
+        data_home=source.home, filter_data=(source.name,), download_if_missing=False
+    )[source.name]
+    X = np.ascontiguousarray(bunch.data, dtype=np.float64)
+    y = (bunch.target == 1).astype(np.intp)
+    return Data(X, y, _fingerprint(X, y))
+
+
+def _load_table(source: Source) -> Data:
+    path = Path(source.path)
+    try:
+        table = open_table(path)
+        if source.target not in table.columns:
+            raise BenchProblem(
+                f"{str(path)!r} has no column {source.target!r}"
+                f"{near(source.target, table.columns)}"
+            )
+        features = [
+            name for name in table.columns if name not in {source.target, *table.index_columns}
+        ]
+        frame = table.frame([*features, source.target])
+    except FileProblem as problem:
+        raise BenchProblem(str(problem)) from problem
+    if not features:
+        raise BenchProblem(f"{str(path)!r} has no column besides its target")
+    labels = frame[source.target]
+    if labels.isna().any():
+        raise BenchProblem(
+            f"{int(labels.isna().sum())} rows of {str(path)!r} have no label: leave them out first"
+        )
+    counts = labels.value_counts()
+    if len(counts) != 2:
+        raise BenchProblem(
+            f"target {source.target!r} of {str(path)!r} has {len(counts)} classes, and experiments "
+            "are on two"
+        )
+    # Of two equal classes, the one that sorts last is the one to be found.
+    rarer = max(counts[counts == counts.min()].index, key=str)
+    y = (labels == rarer).to_numpy(dtype=np.intp)
+    if y.sum() < LEAST:
+        raise BenchProblem(
+            f"{str(path)!r} has {int(y.sum())} rows of its rarer class {str(rarer)!r}; at least "
+            f"{LEAST} are needed to train and to test"
+        )
+    columns = frame[features]
+    numeric = all(dtype.kind in "biuf" for dtype in columns.dtypes)
+    X: Any = columns.to_numpy(dtype=np.float64) if numeric else None
+    if X is None or not np.isfinite(X).all():
+        return Data(columns, y, _fingerprint(columns.to_csv().encode(), y))
+    return Data(X, y, _fingerprint(X, y))
+
+
+def _fingerprint(X: Floats | bytes, y: Ints) -> str:
+    content = hashlib.blake2b(X, digest_size=8)
+    content.update(repr(np.shape(X)).encode())
+    content.update(y.astype("<i8"))
+    return content.hexdigest()

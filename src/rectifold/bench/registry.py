@@ -1,0 +1,209 @@
+"""The methods and classifiers that an experiment can name, and how each is made."""
+
+from __future__ import annotations
+
+import importlib
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from importlib.metadata import packages_distributions, version
+from typing import Any
+
+from rectifold.names import near
+
+
+class BenchProblem(ValueError):  # noqa: N818 - it is shown to people, who read no class names
+    """What was asked of an experiment can't be done; the message is one sentence."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A sampler or a classifier: plain data, so that it travels to other processes.
+
+    Attributes
+    ----------
+    name : str
+        As in the paper's tables and in the store.
+    short : str
+        As in the paper's table of ranks.
+    path : str
+        ``module:callable``; the callable makes the estimator. Empty for no sampling.
+    kind : str
+        For samplers, what becomes of the number of rows: "oversampling", "undersampling",
+        "cleaning" or "none"; for classifiers "classifier".
+    options : dict
+        Arguments for the callable, where the library's default would not do.
+    revision : str or None
+        Goes up when the answers of a method of our own change; by default the version of the
+        library behind `path` stands for that.
+    """
+
+    name: str
+    short: str
+    path: str
+    kind: str = "cleaning"
+    options: Mapping[str, Any] = field(default_factory=dict)
+    revision: str | None = None
+
+    @property
+    def version(self) -> str:
+        """What tells results of this method from those of an older or newer one."""
+        if self.revision is not None or not self.path:
+            return self.revision or "1"
+        package = self.path.partition(".")[0].partition(":")[0]
+        names = packages_distributions().get(package)
+        return f"{names[0]} {version(names[0])}" if names else "unknown"
+
+    def make(self, seed: int) -> Any:
+        """Make the estimator; the seed goes to whatever takes one.
+
+        Parameters
+        ----------
+        seed : int
+            For `random_state`.
+
+        Returns
+        -------
+        estimator or None
+            None for no sampling.
+        """
+        if not self.path:
+            return None
+        estimator = find(self.path)(**self.options)
+        if "random_state" in estimator.get_params():
+            estimator.set_params(random_state=seed)
+        return estimator
+
+
+def find(path: str) -> Any:
+    """Import what an import path names.
+
+    Parameters
+    ----------
+    path : str
+        ``package.module:name``.
+
+    Returns
+    -------
+    object
+        A class or another callable.
+    """
+    module, colon, name = path.partition(":")
+    if not colon or not module or not name:
+        raise BenchProblem(f"{path!r} is no import path; write it as package.module:Name")
+    try:
+        found: Any = importlib.import_module(module)
+    except ImportError as problem:
+        raise BenchProblem(f"{path!r} can't be imported: {problem}") from problem
+    for part in name.split("."):
+        if not hasattr(found, part):
+            raise BenchProblem(f"{path!r} can't be imported: {module!r} has no {part!r}")
+        found = getattr(found, part)
+    if not callable(found):
+        raise BenchProblem(f"{path!r} is no class and no function that makes an estimator")
+    return found
+
+
+def _table(*entries: Entry) -> dict[str, Entry]:
+    return {entry.name: entry for entry in entries}
+
+
+_OVER, _UNDER = "imblearn.over_sampling", "imblearn.under_sampling"
+
+#: No sampling, GMR, and the paper's 18 baselines, in the order of its list.
+METHODS = _table(
+    Entry("None", "None", "", "none"),
+    Entry("GMR", "GMR", "rectifold:GMR", "cleaning", revision="1"),
+    Entry("SMOTE", "SMOTE", f"{_OVER}:SMOTE", "oversampling"),
+    Entry("ADASYN", "ADASYN", f"{_OVER}:ADASYN", "oversampling"),
+    Entry("BorderlineSMOTE", "BorSM", f"{_OVER}:BorderlineSMOTE", "oversampling"),
+    Entry("SVMSMOTE", "SVMSM", f"{_OVER}:SVMSMOTE", "oversampling"),
+    Entry("SMOTEN", "SMOTEN", f"{_OVER}:SMOTEN", "oversampling"),
+    Entry("RandomOverSampler", "ROS", f"{_OVER}:RandomOverSampler", "oversampling"),
+    Entry("RandomUnderSampler", "RUS", f"{_UNDER}:RandomUnderSampler", "undersampling"),
+    Entry("EditedNearestNeighbours", "ENN", f"{_UNDER}:EditedNearestNeighbours"),
+    Entry("CondensedNearestNeighbour", "CNN", f"{_UNDER}:CondensedNearestNeighbour"),
+    Entry("TomekLinks", "Tomek", f"{_UNDER}:TomekLinks"),
+    Entry("OneSidedSelection", "OSS", f"{_UNDER}:OneSidedSelection"),
+    Entry("NeighbourhoodCleaningRule", "NCR", f"{_UNDER}:NeighbourhoodCleaningRule"),
+    Entry("InstanceHardnessThreshold", "IHT", f"{_UNDER}:InstanceHardnessThreshold"),
+    Entry("NearMiss", "NM", f"{_UNDER}:NearMiss", "undersampling"),
+    Entry("RepeatedEditedNearestNeighbours", "RepENN", f"{_UNDER}:RepeatedEditedNearestNeighbours"),
+    Entry("AllKNN", "AllKNN", f"{_UNDER}:AllKNN"),
+    Entry("SMOTEENN", "SMOTEENN", "imblearn.combine:SMOTEENN", "oversampling"),
+    Entry("SMOTETomek", "SMTomek", "imblearn.combine:SMOTETomek", "oversampling"),
+)
+
+#: The paper's seven classifiers. One thread each: an experiment runs many of them side by side.
+CLASSIFIERS = _table(
+    Entry("DT", "DT", "sklearn.tree:DecisionTreeClassifier", "classifier"),
+    Entry("RF", "RF", "sklearn.ensemble:RandomForestClassifier", "classifier"),
+    Entry("SVM", "SVM", "sklearn.svm:SVC", "classifier"),
+    Entry("KNN", "KNN", "sklearn.neighbors:KNeighborsClassifier", "classifier"),
+    Entry("LR", "LR", "sklearn.linear_model:LogisticRegression", "classifier"),
+    Entry("XGB", "XGB", "xgboost:XGBClassifier", "classifier", {"n_jobs": 1}),
+    Entry("GBM", "GBM", "sklearn.ensemble:GradientBoostingClassifier", "classifier"),
+)
+
+
+def method(name: str) -> Entry:
+    """Find a sampler by its name, its abbreviation or its import path.
+
+    Parameters
+    ----------
+    name : str
+        As in `METHODS`, or ``package.module:Sampler``, or ``name=package.module:Sampler``.
+
+    Returns
+    -------
+    Entry
+        What `Grid` takes.
+
+    Examples
+    --------
+    >>> from rectifold.bench import method
+    >>> method("ENN").name
+    'EditedNearestNeighbours'
+    """
+    return _named(name, METHODS, "method", "cleaning", "fit_resample")
+
+
+def classifier(name: str) -> Entry:
+    """Find a classifier by its name or its import path.
+
+    Parameters
+    ----------
+    name : str
+        As in `CLASSIFIERS`, or ``package.module:Classifier``, or
+        ``name=package.module:Classifier``.
+
+    Returns
+    -------
+    Entry
+        What `Grid` takes.
+    """
+    return _named(name, CLASSIFIERS, "classifier", "classifier", "predict")
+
+
+def _named(name: str, known: Mapping[str, Entry], what: str, kind: str, needs: str) -> Entry:
+    for entry in known.values():
+        if name.lower() in (entry.name.lower(), entry.short.lower()):
+            return entry
+    label, equals, path = name.rpartition("=")
+    if ":" not in path or (equals and not re.fullmatch(r"[\w.+-]+", label)):
+        raise BenchProblem(f"there is no {what} {name!r}{near(name, list(known), every=True)}")
+    label = label or path.partition(":")[2]
+    for entry in known.values():
+        if label.lower() in (entry.name.lower(), entry.short.lower()):
+            raise BenchProblem(
+                f"{name!r}: the name {label!r} is taken by {entry.path or 'no sampling'}; give "
+                f"yours another with name={path}"
+            )
+    entry = Entry(label, label, path, kind)
+    try:
+        estimator = entry.make(0)
+    except (TypeError, AttributeError) as problem:
+        raise BenchProblem(f"{path!r} makes no estimator without arguments: {problem}") from problem
+    if not hasattr(estimator, needs):
+        raise BenchProblem(f"{path!r} is no {what}: what it makes has no {needs}")
+    return entry

@@ -1,0 +1,360 @@
+"""An experiment is run: worker processes, time limits, and going on where a run was stopped."""
+
+from __future__ import annotations
+
+import multiprocessing
+import shutil
+from collections import defaultdict, deque
+from collections.abc import Callable, Iterable
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass, field
+from multiprocessing.connection import Connection, wait
+from time import monotonic
+from typing import Any
+
+from joblib import cpu_count
+
+from rectifold.bench.data import Source, fetch, load
+from rectifold.bench.grid import Grid, Key, Shape, Task, fit_cost
+from rectifold.bench.registry import BenchProblem, Entry
+from rectifold.bench.store import FAILED, OK, TIMED_OUT, Store
+from rectifold.bench.worker import BEGIN, RESAMPLING, ROW, row_of, serve
+
+#: Seconds between two looks at the clock.
+_TICK = 0.5
+
+
+@dataclass(frozen=True)
+class State:
+    """How far a run is.
+
+    Attributes
+    ----------
+    done, total : int
+        Fits that are recorded, those of earlier runs too, and all fits of the grid.
+    failed, timed_out : int
+        Fits of this run that ended so.
+    seconds_left : float or None
+        An estimate; None before there is one.
+    running : tuple of str
+        What the workers are at.
+    """
+
+    done: int
+    total: int
+    failed: int = 0
+    timed_out: int = 0
+    seconds_left: float | None = None
+    running: tuple[str, ...] = ()
+
+
+Watcher = Callable[[State], None]
+
+
+def run(
+    grid: Grid,
+    store: Store,
+    *,
+    n_jobs: int | None = None,
+    time_limit: float | None = None,
+    retry: bool = False,
+    download: bool = False,
+    watcher: Watcher | None = None,
+) -> State:
+    """Do all fits of a grid that a store does not have.
+
+    Parameters
+    ----------
+    grid : Grid
+        The experiment.
+    store : Store
+        Where results are kept. A run that was stopped, however it was, is gone on with by running
+        it again.
+    n_jobs : int, optional
+        Processes, each with one thread; by default one for each core.
+    time_limit : float, optional
+        Seconds for a resampling or a fit; what takes longer is ended and recorded as timed out.
+    retry : bool, default=False
+        Do fits again that failed or timed out.
+    download : bool, default=False
+        Whether data sets that are missing may be fetched from the network.
+    watcher : callable, optional
+        Is told the `State` whenever it changes. An exception that it raises ends the run.
+
+    Returns
+    -------
+    State
+        How it ended.
+    """
+    if time_limit is not None and not time_limit > 0:
+        raise BenchProblem(f"the time limit must be a number of seconds above 0, not {time_limit}")
+    fetch(grid.sources, download=download)
+    store.check()
+    shapes = measure(grid.sources)
+    _refuse_other_data(store, shapes)
+    with store.writing():
+        done = store.keys([OK] if retry else [OK, FAILED, TIMED_OUT])
+        tasks = [task for task in _left(grid.tasks(shapes), done) if task.classifiers]
+        forecast = Forecast(shapes, tasks, store)
+        left = sum(len(task.classifiers) for task in tasks)
+        crew = _Crew(store, forecast, time_limit, State(len(grid) - left, len(grid)), watcher)
+        crew.work(tasks, min(n_jobs or cpu_count(), max(1, len(tasks))))
+    shutil.rmtree(store.spool, ignore_errors=True)
+    return crew.state
+
+
+def measure(sources: Iterable[Source]) -> dict[str, Shape]:
+    """Read data sets to learn their sizes.
+
+    Parameters
+    ----------
+    sources : iterable of Source
+        The data sets; they are there.
+
+    Returns
+    -------
+    dict of str to Shape
+        By name.
+    """
+    shapes = {}
+    for source in sources:
+        data = load(source)
+        shapes[source.name] = Shape(*data.shape, data.positives, data.fingerprint)
+    return shapes
+
+
+def _refuse_other_data(store: Store, shapes: dict[str, Shape]) -> None:
+    known = store.read()[["dataset", "data_fingerprint"]].drop_duplicates()
+    for name, fingerprint in known.itertuples(index=False):
+        if name in shapes and shapes[name].fingerprint != fingerprint:
+            raise BenchProblem(
+                f"the store {str(store.folder)!r} has results on other data of the name {name!r}: "
+                "name another store, or rename the data set"
+            )
+
+
+def _left(tasks: Iterable[Task], done: set[Key]) -> list[Task]:
+    return [
+        task.without(one.name for one in task.classifiers if task.key(one) in done)
+        for task in tasks
+    ]
+
+
+class Forecast:
+    """What is left to do, in seconds of one process: the rough model, corrected by measurement.
+
+    Parameters
+    ----------
+    shapes : dict of str to Shape
+        Of the data sets.
+    tasks : list of Task
+        What is to be done.
+    store : Store
+        With what earlier runs measured.
+    """
+
+    def __init__(self, shapes: dict[str, Shape], tasks: list[Task], store: Store) -> None:
+        self._shapes = shapes
+        self._left: dict[Key, float] = {}
+        self._by_classifier: dict[str, float] = defaultdict(float)
+        for task in tasks:
+            for one in task.classifiers:
+                cost = fit_cost(one, task.method, shapes[task.source.name])
+                self._left[task.key(one)] = cost
+                self._by_classifier[one.name] += cost
+        self._measured: dict[str, list[float]] = defaultdict(lambda: [0.0, 0.0])
+
+    def note(self, task: Task, classifier: Entry, seconds: float) -> None:
+        """Take a fit off, and learn from it.
+
+        Parameters
+        ----------
+        task : Task
+            What the fit belonged to.
+        classifier : Entry
+            What was fitted.
+        seconds : float
+            What it took, with its share of the resampling.
+        """
+        cost = self._left.pop(task.key(classifier), 0.0)
+        self._by_classifier[classifier.name] -= cost
+        # Recent fits count more: costs drift as sets grow.
+        sums = self._measured[classifier.name]
+        sums[0] = 0.995 * sums[0] + seconds
+        sums[1] = 0.995 * sums[1] + cost
+
+    def seconds(self) -> float | None:
+        """Estimate what is left.
+
+        Returns
+        -------
+        float or None
+            Seconds of one process; None before the first fit.
+        """
+        known = [sums for sums in self._measured.values() if sums[1] > 0]
+        if not known:
+            return None
+        overall = sum(taken for taken, _ in known) / sum(cost for _, cost in known)
+        total = 0.0
+        for name, cost in self._by_classifier.items():
+            taken, guessed = self._measured[name]
+            total += max(0.0, cost) * (taken / guessed if guessed > 0 else overall)
+        return total
+
+
+@dataclass
+class _Worker:
+    """A process, and what it is at."""
+
+    process: Any
+    connection: Connection
+    task: Task | None = None
+    cell: str = ""
+    since: float = 0.0
+    ended: set[str] = field(default_factory=set)
+
+
+class _Crew:
+    """The workers of a run, and what becomes of what they say."""
+
+    def __init__(
+        self,
+        store: Store,
+        forecast: Forecast,
+        time_limit: float | None,
+        state: State,
+        watcher: Watcher | None,
+    ) -> None:
+        self.state = state
+        self._store = store
+        self._forecast = forecast
+        self._limit = time_limit
+        self._watcher = watcher
+        self._workers: list[_Worker] = []
+        self._queue: deque[Task] = deque()
+        # Fork would copy threads' locks, and the lock of the store.
+        self._context = multiprocessing.get_context("spawn")
+
+    def work(self, tasks: list[Task], n_workers: int) -> None:
+        self._queue.extend(tasks)
+        self._store.spool.mkdir(exist_ok=True)
+        with ExitStack() as stack:
+            stack.callback(self._end_all)
+            self._tell()
+            for _ in range(n_workers if tasks else 0):
+                self._start()
+            while any(worker.task for worker in self._workers):
+                self._listen()
+                self._watch_the_clock()
+                self._tell()
+            for worker in self._workers:
+                with suppress(OSError):
+                    worker.connection.send(None)
+                worker.process.join(timeout=5)
+
+    def _start(self) -> None:
+        ours, theirs = self._context.Pipe()
+        arguments = (theirs, str(self._store.spool))
+        process = self._context.Process(target=serve, args=arguments, daemon=True)
+        process.start()
+        theirs.close()
+        worker = _Worker(process, ours)
+        self._workers.append(worker)
+        self._give(worker)
+
+    def _give(self, worker: _Worker) -> None:
+        worker.task = self._queue.popleft() if self._queue else None
+        worker.cell, worker.since, worker.ended = "", monotonic(), set()
+        if worker.task is not None:
+            # A process that has died meanwhile is noticed where it is listened to.
+            with suppress(OSError):
+                worker.connection.send(worker.task)
+
+    def _listen(self) -> None:
+        ready = wait([worker.connection for worker in self._workers], timeout=_TICK)
+        for worker in [one for one in self._workers if one.connection in ready]:
+            try:
+                what, content = worker.connection.recv()
+            except (EOFError, OSError):
+                worker.process.join(timeout=5)
+                code = worker.process.exitcode
+                self._lost(worker, FAILED, f"the process ended by itself with exit code {code}")
+                continue
+            if what == BEGIN:
+                worker.cell, worker.since = content, monotonic()
+            elif what == ROW:
+                self._record(worker, content)
+            else:
+                self._give(worker)
+
+    def _watch_the_clock(self) -> None:
+        if self._limit is None:
+            return
+        for worker in list(self._workers):
+            # Loading modules and data is not the cell's doing: the clock starts with it.
+            if worker.task and worker.cell and monotonic() - worker.since > self._limit:
+                self._lost(worker, TIMED_OUT, f"ended after {self._limit:g} seconds")
+
+    def _lost(self, worker: _Worker, status: str, why: str) -> None:
+        self._end(worker)
+        self._workers.remove(worker)
+        task = worker.task
+        if task is not None:
+            if worker.cell in ("", RESAMPLING):
+                lost, why = task.classifiers, f"{worker.cell or 'starting'}: {why}"
+            else:
+                lost = tuple(one for one in task.classifiers if one.name == worker.cell)
+            for one in lost:
+                if one.name not in worker.ended:
+                    self._record(worker, row_of(task, one, status, error=why))
+            rest = task.without(worker.ended)
+            if rest.classifiers:
+                self._queue.appendleft(rest)
+            else:
+                (self._store.spool / f"{task.label}.npz").unlink(missing_ok=True)
+        if self._queue:
+            self._start()
+
+    def _record(self, worker: _Worker, row: dict[str, Any]) -> None:
+        if worker.task is None:
+            raise RuntimeError("a worker without a task has sent a row")
+        self._store.add(row)
+        worker.ended.add(row["classifier"])
+        entry = next(one for one in worker.task.classifiers if one.name == row["classifier"])
+        share = (row.get("resample_seconds") or 0.0) / len(worker.task.classifiers)
+        self._forecast.note(worker.task, entry, monotonic() - worker.since + share)
+        failed, late = row["status"] == FAILED, row["status"] == TIMED_OUT
+        self.state = State(
+            self.state.done + 1,
+            self.state.total,
+            self.state.failed + failed,
+            self.state.timed_out + late,
+        )
+
+    def _tell(self) -> None:
+        seconds = self._forecast.seconds()
+        self.state = State(
+            self.state.done,
+            self.state.total,
+            self.state.failed,
+            self.state.timed_out,
+            None if seconds is None else seconds / max(1, len(self._workers)),
+            tuple(
+                f"{worker.task.source.name}, {worker.task.method.name}, seed {worker.task.seed}"
+                f"{', ' + worker.cell if worker.cell else ''}"
+                for worker in self._workers
+                if worker.task
+            ),
+        )
+        if self._watcher is not None:
+            self._watcher(self.state)
+
+    def _end_all(self) -> None:
+        for worker in self._workers:
+            self._end(worker)
+
+    @staticmethod
+    def _end(worker: _Worker) -> None:
+        worker.process.kill()
+        worker.process.join()
+        worker.connection.close()

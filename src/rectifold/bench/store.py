@@ -1,0 +1,277 @@
+"""The store of an experiment: one row per fit, on disk as soon as the fit is done."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import IO, Any
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+from filelock import FileLock, Timeout
+
+from rectifold.bench.grid import Key
+from rectifold.bench.registry import BenchProblem
+from rectifold.bench.scores import SCORES
+from rectifold.files import whole_files
+
+#: Goes up when stores of an older rectifold can't be read or added to.
+FORMAT = 1
+_MARK = b"rectifold.bench.store"
+
+#: How a fit ended.
+OK, FAILED, TIMED_OUT = "ok", "failed", "timed out"
+
+KEY = ("dataset", "method", "classifier", "seed", "protocol", "method_version")
+
+SCHEMA = pa.schema(
+    [
+        ("dataset", pa.string()),
+        ("method", pa.string()),
+        ("classifier", pa.string()),
+        ("seed", pa.int64()),
+        ("protocol", pa.string()),
+        ("method_version", pa.string()),
+        ("status", pa.string()),
+        ("error", pa.string()),
+        *((name, pa.float64()) for name in SCORES),
+        ("resample_seconds", pa.float64()),
+        ("fit_seconds", pa.float64()),
+        ("majority_before", pa.int64()),
+        ("minority_before", pa.int64()),
+        ("majority_after", pa.int64()),
+        ("minority_after", pa.int64()),
+        ("test_rows", pa.int64()),
+        ("test_positives", pa.int64()),
+        ("columns", pa.int64()),
+        ("data_fingerprint", pa.string()),
+        ("method_path", pa.string()),
+        ("classifier_path", pa.string()),
+        ("warnings", pa.string()),
+        ("versions", pa.string()),
+        ("finished", pa.string()),
+    ],
+    metadata={_MARK: str(FORMAT).encode()},
+)
+#: What differs between two runs of the same fit.
+VARYING = ("resample_seconds", "fit_seconds", "finished")
+
+Row = Mapping[str, Any]
+
+
+class Store:
+    """Rows of fits in a folder.
+
+    ``results.parquet`` holds them; ``journal.jsonl`` those that were added since, a line each, so
+    that whatever ends a run, a fit that was recorded stays recorded. The next run moves the
+    journal into the Parquet file.
+
+    Parameters
+    ----------
+    folder : path-like
+        Where; it need not exist.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from rectifold.bench import Store
+    >>> Store(tempfile.mkdtemp()).read().shape[0]
+    0
+    """
+
+    def __init__(self, folder: str | Path) -> None:
+        self.folder = Path(folder)
+        self.results = self.folder / "results.parquet"
+        self.journal = self.folder / "journal.jsonl"
+        self.spool = self.folder / "spool"
+        self.lock = self.folder / ".lock"
+        self._file: IO[bytes] | None = None
+
+    def exists(self) -> bool:
+        """Tell whether there is anything in the store.
+
+        Returns
+        -------
+        bool
+            False for a folder without results.
+        """
+        return self.results.exists() or self.journal.exists()
+
+    def read(self) -> pd.DataFrame:
+        """Read all rows, also while a run adds to them.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Sorted by key; where a fit was done again, its last row.
+        """
+        # The journal first: what moves from it into the Parquet file meanwhile is seen twice
+        # rather than not at all, and twice is once.
+        late = list(self._journal_rows())
+        table = self._parquet() if self.results.exists() else SCHEMA.empty_table()
+        frame = table.to_pandas()
+        if late:
+            fresh = pa.Table.from_pylist(late, schema=SCHEMA).to_pandas()
+            frame = pd.concat([frame, fresh]) if len(frame) else fresh
+        frame = frame.drop_duplicates(list(KEY), keep="last")
+        return frame.sort_values(list(KEY), ignore_index=True)
+
+    def keys(self, statuses: Iterable[str] = (OK, FAILED, TIMED_OUT)) -> set[Key]:
+        """Tell which fits are recorded.
+
+        Parameters
+        ----------
+        statuses : iterable of str
+            Count only fits that ended so.
+
+        Returns
+        -------
+        set of tuple
+            Their keys.
+        """
+        frame = self.read()
+        chosen = frame.loc[frame["status"].isin(list(statuses)), list(KEY)]
+        return set(chosen.itertuples(index=False, name=None))
+
+    @contextmanager
+    def writing(self) -> Iterator[Store]:
+        """Open the store for adding rows; one process at a time may.
+
+        Yields
+        ------
+        Store
+            The store itself.
+        """
+        self.check()
+        self.folder.mkdir(parents=True, exist_ok=True)
+        # The system frees it when its holder ends, however that is; the file itself stays.
+        lock = FileLock(self.lock)
+        try:
+            lock.acquire(timeout=0)
+        except Timeout:
+            raise BenchProblem(
+                f"another run is adding to the store {str(self.folder)!r}"
+            ) from None
+        try:
+            self._compact()
+            self._file = open(self.journal, "ab")
+            self._append({"format": FORMAT})
+            try:
+                yield self
+            finally:
+                self._file.close()
+                self._file = None
+                self._compact()
+        finally:
+            lock.release()
+
+    def busy(self) -> bool:
+        """Tell whether a run is adding to the store.
+
+        Returns
+        -------
+        bool
+            False also where there is no store.
+        """
+        if not self.lock.exists():
+            return False
+        lock = FileLock(self.lock)
+        try:
+            lock.acquire(timeout=0)
+        except Timeout:
+            return True
+        except OSError:
+            return False
+        lock.release()
+        return False
+
+    def add(self, row: Row) -> None:
+        """Add a row; when this returns, it is on disk.
+
+        Parameters
+        ----------
+        row : mapping
+            Values for the columns of `SCHEMA`; what is left out is missing.
+        """
+        unknown = set(row) - set(SCHEMA.names)
+        if unknown:
+            raise ValueError(f"no such columns: {sorted(unknown)}")
+        self._append(row)
+
+    def check(self) -> None:
+        """Refuse a store that this version can't read."""
+        if self.folder.exists() and not self.folder.is_dir():
+            raise BenchProblem(f"{str(self.folder)!r} is a file, and a store is a folder")
+        if self.results.exists():
+            self._check(self._mark())
+        with suppress(StopIteration):
+            next(self._journal_rows())
+
+    def _append(self, content: Row) -> None:
+        if self._file is None:
+            raise RuntimeError("the store is not open for writing")
+        line = json.dumps(content, allow_nan=False, ensure_ascii=False)
+        self._file.write(line.encode() + b"\n")
+        self._file.flush()
+        os.fsync(self._file.fileno())
+
+    def _mark(self) -> Any:
+        try:
+            metadata = pq.read_schema(self.results).metadata or {}
+        except (pa.ArrowInvalid, OSError) as problem:
+            raise BenchProblem(
+                f"{str(self.results)!r} can't be read as Parquet: {problem}"
+            ) from problem
+        return metadata.get(_MARK, b"").decode(errors="replace")
+
+    def _check(self, mark: Any) -> None:
+        if str(mark) == str(FORMAT):
+            return
+        if mark in ("", None):
+            raise BenchProblem(
+                f"{str(self.folder)!r} holds results that rectifold bench did not write; name "
+                "another folder"
+            )
+        raise BenchProblem(
+            f"the store {str(self.folder)!r} has format {mark}, and this version of rectifold "
+            f"reads and writes format {FORMAT}: name another folder, or use the version that "
+            "wrote it"
+        )
+
+    def _parquet(self) -> pa.Table:
+        self._check(self._mark())
+        return pq.read_table(self.results, schema=SCHEMA)
+
+    def _journal_rows(self) -> Iterator[Row]:
+        try:
+            lines = self.journal.read_bytes().split(b"\n")
+        except FileNotFoundError:
+            return
+        # What follows the last line end was being written when its run was killed.
+        for line in lines[:-1]:
+            try:
+                row = json.loads(line)
+            except ValueError:
+                raise BenchProblem(
+                    f"{str(self.journal)!r} has a line that no run wrote: {line[:60]!r}"
+                ) from None
+            if "format" in row:
+                self._check(row["format"])
+            else:
+                yield row
+
+    def _compact(self) -> None:
+        if not self.journal.exists():
+            return
+        frame = self.read()
+        if len(frame):
+            table = pa.Table.from_pandas(frame, schema=SCHEMA, preserve_index=False)
+            # pandas adds a description of its own; the mark is what counts.
+            table = table.replace_schema_metadata(SCHEMA.metadata)
+            with whole_files([self.results]) as (file,):
+                pq.write_table(table, file, compression="zstd")
+        os.remove(self.journal)

@@ -1,0 +1,190 @@
+"""A process that resamples and fits, one task after another, and tells how each ended."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import json
+import os
+import platform
+import signal
+import threading
+import warnings
+from datetime import UTC, datetime
+from functools import lru_cache
+from multiprocessing import parent_process
+from multiprocessing.connection import Connection, wait
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+from threadpoolctl import threadpool_limits
+
+from rectifold.bench.data import Data, Source, load
+from rectifold.bench.grid import Task
+from rectifold.bench.protocols import Prepared, prepare
+from rectifold.bench.registry import Entry
+from rectifold.bench.scores import score
+from rectifold.bench.store import FAILED, KEY, OK
+
+#: The libraries whose versions stand beside every result.
+LIBRARIES = (
+    *("rectifold", "numpy", "scipy", "scikit-learn", "imbalanced-learn"),
+    *("xgboost-cpu", "xgboost", "pandas"),
+)
+#: Characters of an error that are kept.
+_MOST = 500
+
+#: What a worker says: that it begins a cell, that a fit has ended, that the task is done.
+BEGIN, ROW, DONE = "begin", "row", "done"
+#: The cell that is not a fit.
+RESAMPLING = "resampling"
+
+
+def serve(connection: Connection, spool: str) -> None:
+    """Do tasks as they come, until there are no more.
+
+    Parameters
+    ----------
+    connection : multiprocessing connection
+        Gives tasks, and None at the end; takes ``(BEGIN, cell)``, ``(ROW, row)``, ``(DONE, "")``.
+    spool : str
+        A folder for resampled rows: a task that is taken up again after its process was ended
+        goes on with them.
+    """
+    # Ctrl-C reaches every process of a terminal; the parent decides what it means.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    with threadpool_limits(limits=1):
+        while (task := connection.recv()) is not None:
+            _do(task, Path(spool), connection)
+            connection.send((DONE, ""))
+
+
+def _end_with_parent() -> None:
+    # Nobody hears what an orphan finds out, and it would compete with the run that goes on.
+    parent = parent_process()
+    if parent is not None:
+        wait([parent.sentinel])
+        os._exit(1)
+
+
+def _do(task: Task, spool: Path, connection: Connection) -> None:
+    connection.send((BEGIN, RESAMPLING))
+    path = spool / f"{task.label}.npz"
+    said: list[str] = []
+    try:
+        with _heard() as said:
+            prepared = _resampled(task, path)
+    except Exception as problem:
+        for classifier in task.classifiers:
+            row = row_of(task, classifier, FAILED, error=f"resampling: {_sentence(problem)}")
+            connection.send((ROW, row))
+        return
+    for classifier in task.classifiers:
+        connection.send((BEGIN, classifier.name))
+        connection.send((ROW, _fit(task, classifier, prepared, said)))
+    path.unlink(missing_ok=True)
+
+
+def _resampled(task: Task, path: Path) -> Prepared:
+    if path.exists():
+        return Prepared.load(path)
+    data = _load(task.source)
+    if data.fingerprint != task.fingerprint:
+        raise RuntimeError(f"{task.source.name} has changed since the run began")
+    prepared = prepare(data, task.method.make(task.seed), task.seed, task.protocol)
+    prepared.save(path)
+    return prepared
+
+
+@lru_cache(maxsize=1)
+def _load(source: Source) -> Data:
+    # Tasks come data set by data set.
+    return load(source)
+
+
+def _fit(task: Task, classifier: Entry, prepared: Prepared, said: list[str]) -> dict[str, Any]:
+    facts: dict[str, Any] = {
+        "resample_seconds": prepared.seconds,
+        "majority_before": prepared.before[0],
+        "minority_before": prepared.before[1],
+        "majority_after": prepared.after[0],
+        "minority_after": prepared.after[1],
+        "test_rows": len(prepared.y_test),
+        "test_positives": int(prepared.y_test.sum()),
+        "columns": prepared.X_train.shape[1],
+    }
+    start = perf_counter()
+    try:
+        with _heard() as heard:
+            estimator = classifier.make(task.seed).fit(prepared.X_train, prepared.y_train)
+            facts["fit_seconds"] = perf_counter() - start
+            facts.update(score(estimator, prepared.X_test, prepared.y_test))
+    except Exception as problem:
+        facts["fit_seconds"] = perf_counter() - start
+        return row_of(task, classifier, FAILED, error=_sentence(problem), **facts)
+    noted = ", ".join(dict.fromkeys([*said, *heard]))
+    return row_of(task, classifier, OK, warnings=noted or None, **facts)
+
+
+def row_of(task: Task, classifier: Entry, status: str, **facts: Any) -> dict[str, Any]:
+    """Make the row of a fit.
+
+    Parameters
+    ----------
+    task : Task
+        What the fit belongs to.
+    classifier : Entry
+        What was fitted, or was to be.
+    status : str
+        How that ended.
+    **facts
+        Further columns.
+
+    Returns
+    -------
+    dict
+        For `Store.add`.
+    """
+    return {
+        **dict(zip(KEY, task.key(classifier), strict=True)),
+        "status": status,
+        "data_fingerprint": task.fingerprint,
+        "method_path": task.method.path,
+        "classifier_path": classifier.path,
+        "versions": _versions(),
+        "finished": datetime.now(UTC).isoformat(timespec="seconds"),
+        **facts,
+    }
+
+
+@lru_cache(maxsize=1)
+def _versions() -> str:
+    versions = {"python": platform.python_version()}
+    for name in LIBRARIES:
+        try:
+            versions[name] = importlib.metadata.version(name)
+        except importlib.metadata.PackageNotFoundError:
+            continue
+    return json.dumps(versions)
+
+
+class _heard:  # noqa: N801 - reads as the context manager that it is
+    """Warnings of the block, by category, instead of on the terminal."""
+
+    def __enter__(self) -> list[str]:
+        self._catcher = warnings.catch_warnings(record=True)
+        self._caught = self._catcher.__enter__()
+        warnings.simplefilter("always")
+        self._said: list[str] = []
+        return self._said
+
+    def __exit__(self, *error: object) -> None:
+        self._said += dict.fromkeys(one.category.__name__ for one in self._caught or ())
+        self._catcher.__exit__(*error)  # type: ignore[arg-type]
+
+
+def _sentence(problem: Exception) -> str:
+    text = " ".join(str(problem).split()) or "no message"
+    return f"{type(problem).__name__}: {text}"[:_MOST]
