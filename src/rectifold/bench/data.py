@@ -161,8 +161,7 @@ def _load_table(source: Source) -> Data:
         table = open_table(path)
         if source.target not in table.columns:
             raise BenchProblem(
-                f"{str(path)!r} has no column {source.target!r}"
-                f"{near(source.target, table.columns)}"
+                f"{str(path)!r} has no column {source.target!r}{near(source.target, table.columns)}"
             )
         features = [
             name for name in table.columns if name not in {source.target, *table.index_columns}
@@ -200,7 +199,8 @@ def _load_table(source: Source) -> Data:
 
 
 def _fingerprint(X: Floats | bytes, y: Ints) -> str:
-    content = hashlib.blake2b(X, digest_size=8)
+    values = X if isinstance(X, bytes) else X.astype("<f8").tobytes()
+    content = hashlib.blake2b(values, digest_size=8)
     content.update(repr(np.shape(X)).encode())
-    content.update(y.astype("<i8"))
+    content.update(y.astype("<i8").tobytes())
     return content.hexdigest()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import log2
+from math import log2, sqrt
 
 from rectifold.bench.data import Source
 from rectifold.bench.protocols import PROTOCOLS, TRAIN_ONLY
@@ -138,13 +138,14 @@ class Grid:
             if name not in PROTOCOLS:
                 known = near(name, PROTOCOLS, every=True)
                 raise BenchProblem(f"there is no protocol {name!r}{known}")
-        for what, names in (
+        named: list[tuple[str, list[str | int]]] = [
             ("data set", [source.name for source in self.sources]),
             ("method", [entry.name for entry in self.methods]),
             ("classifier", [entry.name for entry in self.classifiers]),
             ("seed", list(self.seeds)),
             ("protocol", list(self.protocols)),
-        ):
+        ]
+        for what, names in named:
             if not names:
                 raise BenchProblem(f"an experiment needs at least one {what}")
             twice = next((name for name in names if names.count(name) > 1), None)
@@ -240,7 +241,7 @@ def fit_cost(classifier: Entry, entry: Entry, shape: Shape) -> float:
         "DT": 1e-7 * n * d * log2(n),
         "SVM": 1.5e-10 * n**2 * d,
         "XGB": 0.02 + 1.2e-6 * n * d,
-        "RF": 0.1 + 4e-6 * n * d**0.5 * log2(n),
+        "RF": 0.1 + 4e-6 * n * sqrt(d) * log2(n),
         "GBM": 0.05 + 1.3e-6 * n * d * log2(n),
     }
     return 0.005 + seconds.get(classifier.name, seconds["RF"])

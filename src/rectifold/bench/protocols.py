@@ -66,7 +66,7 @@ class Prepared:
             counts=np.array([self.before, self.after]),
             seconds=np.array(self.seconds),
         )
-        write_whole(path, content.getbuffer())
+        write_whole(path, content.getvalue())
 
     @classmethod
     def load(cls, path: Path) -> Prepared:
@@ -83,9 +83,16 @@ class Prepared:
             The same, bit for bit.
         """
         with np.load(path, allow_pickle=False) as file:
-            before, after = (tuple(row) for row in file["counts"].tolist())
-            parts = (file[name] for name in ("X_train", "y_train", "X_test", "y_test"))
-            return cls(*parts, before, after, float(file["seconds"]))
+            (a, b), (c, d) = file["counts"].tolist()
+            return cls(
+                X_train=file["X_train"],
+                y_train=file["y_train"],
+                X_test=file["X_test"],
+                y_test=file["y_test"],
+                before=(a, b),
+                after=(c, d),
+                seconds=float(file["seconds"]),
+            )
 
 
 def prepare(data: Data, sampler: Any, seed: int, protocol: str) -> Prepared:

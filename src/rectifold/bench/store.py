@@ -118,7 +118,8 @@ class Store:
             fresh = pa.Table.from_pylist(late, schema=SCHEMA).to_pandas()
             frame = pd.concat([frame, fresh]) if len(frame) else fresh
         frame = frame.drop_duplicates(list(KEY), keep="last")
-        return frame.sort_values(list(KEY), ignore_index=True)
+        result: pd.DataFrame = frame.sort_values(list(KEY), ignore_index=True)
+        return result
 
     def keys(self, statuses: Iterable[str] = (OK, FAILED, TIMED_OUT)) -> set[Key]:
         """Tell which fits are recorded.
@@ -153,12 +154,10 @@ class Store:
         try:
             lock.acquire(timeout=0)
         except Timeout:
-            raise BenchProblem(
-                f"another run is adding to the store {str(self.folder)!r}"
-            ) from None
+            raise BenchProblem(f"another run is adding to the store {str(self.folder)!r}") from None
         try:
             self._compact()
-            self._file = open(self.journal, "ab")
+            self._file = open(self.journal, "ab")  # noqa: SIM115 - closed below
             self._append({"format": FORMAT})
             try:
                 yield self

@@ -88,7 +88,8 @@ def _kill_is_ctrl_c() -> Iterator[None]:
 def _dispatch(arguments: list[str]) -> int:
     import typer
 
-    from rectifold.cli.commands import Stopped, app
+    from rectifold.cli.commands import app
+    from rectifold.cli.stopping import Stopped
     from rectifold.cli.wording import UsageProblem
     from rectifold.files import FileProblem
 

@@ -1,12 +1,10 @@
-"""The commands and their options: `rectifold clean` and `rectifold demo`."""
+"""The commands and their options: `rectifold clean` and `rectifold demo`; `bench` has its own."""
 
 from __future__ import annotations
 
 import inspect
 import json
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
@@ -14,14 +12,14 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand
 
+from rectifold.cli import options
+from rectifold.cli.bench import app as bench_app
 from rectifold.cli.clean import Request, clean_file
+from rectifold.cli.stopping import stoppable
 from rectifold.cli.wording import UsageProblem
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
-
-
-class Stopped(Exception):  # noqa: N818 - nothing is wrong: the user asked for it
-    """The user pressed Ctrl-C; the message says what that left behind."""
+app.add_typer(bench_app, name="bench")
 
 
 class MissingTarget(StrEnum):
@@ -187,20 +185,20 @@ def clean(
     if output is None and not dry_run:
         raise UsageProblem("-o names the file to write; --dry-run shows what would go without one")
     given = {
-        "n_neighbors": _whole("--n-neighbors", n_neighbors, 1),
-        "alpha": _fraction("--alpha", alpha),
-        "beta": _fraction("--beta", beta),
-        "gamma": _fraction("--gamma", gamma),
-        "metric": _metric(metric),
-        "metric_threshold": _whole("--metric-threshold", metric_threshold, 0),
-        "epsilon": _positive("--epsilon", epsilon),
-        "min_minority": _whole("--min-minority", min_minority, 0),
+        "n_neighbors": options.whole("--n-neighbors", n_neighbors, 1),
+        "alpha": options.fraction("--alpha", alpha),
+        "beta": options.fraction("--beta", beta),
+        "gamma": options.fraction("--gamma", gamma),
+        "metric": options.metric(metric),
+        "metric_threshold": options.whole("--metric-threshold", metric_threshold, 0),
+        "epsilon": options.positive("--epsilon", epsilon),
+        "min_minority": options.whole("--min-minority", min_minority, 0),
         "engine": engine,
     }
     settings: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
     settings["class_weight"] = None if class_weight is ClassWeight.none else class_weight.value
     settings["space"] = None if space is Space.none else space.value
-    settings["n_jobs"] = _cores(n_jobs)
+    settings["n_jobs"] = options.cores(n_jobs)
     request = Request(
         source=source,
         target=target,
@@ -213,11 +211,11 @@ def clean(
         only=only or [],
         settings=settings,
         encoding=encoding,
-        delimiter=_delimiter(delimiter),
+        delimiter=options.delimiter(delimiter),
     )
     from rectifold.cli import terminal
 
-    with _stoppable(), terminal.progress("looking at neighbours", not (quiet or as_json)):
+    with stoppable(), terminal.progress("looking at neighbours", not (quiet or as_json)):
         result = clean_file(request)
     terminal.show_notes(result["notes"])
     if as_json:
@@ -238,84 +236,12 @@ def demo(
     from rectifold.cli import terminal
     from rectifold.cli.demo import clean_wines, compare
 
-    with _stoppable():
+    with stoppable():
         wines = clean_wines(output_dir)
     terminal.show_wines(wines)
     sys.stdout.flush()
-    with _stoppable("stopped; the cleaned table is written, the comparison is not done"):
+    with stoppable("stopped; the cleaned table is written, the comparison is not done"):
         with terminal.progress("comparing", True):
             comparison = compare(wines.features, wines.labels)
         terminal.show_comparison(comparison)
     sys.stdout.flush()
-
-
-@contextmanager
-def _stoppable(sentence: str = "stopped; nothing was written") -> Iterator[None]:
-    try:
-        yield
-    except KeyboardInterrupt:
-        raise Stopped(sentence) from None
-
-
-def _whole(option: str, text: str | None, least: int) -> int | None:
-    if text is None:
-        return None
-    try:
-        number = int(text)
-    except ValueError:
-        number = least - 1
-    if number < least:
-        raise UsageProblem(f"{option} must be a whole number of {least} or more, not {text!r}")
-    return number
-
-
-def _fraction(option: str, text: str | None) -> float | None:
-    number = _number(text)
-    # Written so that nan, which is neither below nor above, is refused too.
-    if number is not None and not 0 <= number <= 1:
-        raise UsageProblem(f"{option} must be a number from 0 to 1, not {text!r}")
-    return number
-
-
-def _positive(option: str, text: str | None) -> float | None:
-    number = _number(text)
-    if number is not None and not 0 < number < float("inf"):
-        raise UsageProblem(f"{option} must be a number above 0, not {text!r}")
-    return number
-
-
-def _number(text: str | None) -> float | None:
-    try:
-        return None if text is None else float(text)
-    except ValueError:
-        return float("nan")
-
-
-def _metric(name: str | None) -> str | None:
-    if name == "pyfunc":
-        raise UsageProblem(
-            "--metric pyfunc needs a function, which the command line cannot pass on: choose "
-            "another metric, or clean with rectifold.GMR in Python"
-        )
-    return name
-
-
-def _cores(text: str) -> int:
-    try:
-        number = int(text)
-    except ValueError:
-        number = 0
-    if number == 0:
-        raise UsageProblem(f"--n-jobs must be a whole number other than 0, not {text!r}")
-    return number
-
-
-def _delimiter(text: str | None) -> str | None:
-    if text is None:
-        return None
-    character = "\t" if text.lower() in ("tab", "\\t") else text
-    if len(character) != 1 or character in '"\r\n\0':
-        raise UsageProblem(
-            f"--delimiter must be one character that is no quote and no line ending, not {text!r}"
-        )
-    return character

@@ -66,7 +66,7 @@ def show_summary(summary: dict[str, Any]) -> None:
     """
     classes = summary["classes"]
     shown = ("before", "intrusion", "ambiguity", "deep_noise", "spared", "after")
-    table = _table(
+    table = plain_table(
         ["class"],
         ["rows", "intrusion", "ambiguity", "deep\nnoise", "spared", "kept", "removed"],
     )
@@ -136,7 +136,9 @@ def show_wines(wines: Wines) -> None:
     rows = wines.contradicted
     out.print(Text(f"\nThe {len(rows)} removed rows that their neighbours contradict most:"))
     columns = [*wines.features.columns[:N_COLUMNS], wines.labels.name]
-    table = _table([], ["row", *(visible(column, _WIDTH).replace("_", "\n") for column in columns)])
+    table = plain_table(
+        [], ["row", *(visible(column, _WIDTH).replace("_", "\n") for column in columns)]
+    )
     for name in ("neighbours\nsay", "own\nvote", "reason"):
         table.add_column(name, vertical="bottom", no_wrap=True)
     for row in rows.to_dict("records"):
@@ -174,7 +176,7 @@ def show_comparison(comparison: list[dict[str, Any]]) -> None:
             "that overlap:"
         )
     )
-    table = _table(
+    table = plain_table(
         ["classifier", "cleaning"],
         ["AUPRC", "difference", "standard\nerror"],
     )
@@ -236,7 +238,19 @@ def progress(what: str, wanted: bool) -> Iterator[None]:
             yield
 
 
-def _table(words: list[str], numbers: list[str]) -> Table:
+def plain_table(words: list[str], numbers: list[str]) -> Table:
+    """Make a table without lines.
+
+    Parameters
+    ----------
+    words, numbers : list of str
+        The headings of columns that hold words, and of those that hold numbers.
+
+    Returns
+    -------
+    rich.table.Table
+        Still without rows.
+    """
     # Words fold where the terminal is narrow; numbers never do.
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
     for name in words:

@@ -1,0 +1,60 @@
+"""The report of an experiment: a page, the same as Markdown, its figures, tables for LaTeX."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from rectifold.bench.registry import BenchProblem
+from rectifold.bench.report.document import Document
+from rectifold.bench.report.findings import find
+from rectifold.bench.report.html import to_html
+from rectifold.bench.report.latex import to_latex
+from rectifold.bench.report.markdown import to_markdown
+from rectifold.bench.store import Store
+from rectifold.files import whole_files
+
+__all__ = ["Document", "find", "write_report"]
+
+
+def write_report(
+    store: Store, folder: str | Path, *, methods: Sequence[str] = (), latex: bool = False
+) -> list[Path]:
+    """Write what the results of a store show.
+
+    Parameters
+    ----------
+    store : Store
+        The results; a run may still be adding to them.
+    folder : path-like
+        Where: ``index.html``, ``README.md``, ``figures`` and, if asked for, ``tables``.
+    methods : sequence of str
+        Compare only these; by default all.
+    latex : bool, default=False
+        Write each table as LaTeX too.
+
+    Returns
+    -------
+    list of pathlib.Path
+        The files written, the page first. They appear all together or not at all.
+    """
+    folder = Path(folder)
+    if folder.exists() and not folder.is_dir():
+        raise BenchProblem(f"{str(folder)!r} is a file, and a report is a folder")
+    document = find(store.read(), methods)
+    contents = {
+        folder / "index.html": to_html(document),
+        folder / "README.md": to_markdown(document),
+    }
+    for figure in document.figures():
+        contents[folder / "figures" / f"{figure.name}.svg"] = figure.svg
+    if latex:
+        for table in document.tables():
+            contents[folder / "tables" / f"{table.name}.tex"] = to_latex(table)
+    for path in contents:
+        os.makedirs(path.parent, exist_ok=True)
+    with whole_files(list(contents)) as files:
+        for file, text in zip(files, contents.values(), strict=True):
+            file.write(text.encode())
+    return list(contents)

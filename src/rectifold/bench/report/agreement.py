@@ -1,0 +1,152 @@
+"""Our figures beside the paper's: where they should agree, and whether they do."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from rectifold.bench.comparison import Comparison, spread
+from rectifold.bench.data import NOTES
+from rectifold.bench.paper import paper_auprc, paper_ranks
+from rectifold.bench.report.document import NONE, Section, Table, rows_of
+from rectifold.bench.report.wording import count, number
+from rectifold.bench.store import OK
+
+
+def sections(comparison: Comparison, ranks: pd.DataFrame) -> list[Section]:
+    """Compare what should agree: the AUPRC of no sampling and of every baseline.
+
+    Parameters
+    ----------
+    comparison : Comparison
+        By AUPRC.
+    ranks : pandas.DataFrame
+        Its table of ranks.
+
+    Returns
+    -------
+    list of Section
+        Empty where the paper has nothing on these data sets and classifiers.
+    """
+    printed = paper_auprc()
+    here = comparison.by_dataset()
+    n_classifiers = comparison.values.index.get_level_values("classifier").nunique()
+    sets = [name for name in printed.index if name in here.index]
+    methods = [name for name in here.columns if name in printed.columns]
+    # The paper's figures are means over its seven classifiers.
+    if not sets or not methods or n_classifiers != paper_ranks().shape[1] - 1:
+        return []
+    gaps = here.loc[sets, methods] - printed.loc[sets, methods]
+    section = Section("Agreement with the paper")
+    if NONE in methods:
+        section.parts += [
+            f"Without sampling there is nothing to disagree on but the protocol: over "
+            f"{count(len(sets), 'data set')}, AUPRC differs from the paper's by "
+            f"{number(gaps[NONE].abs().mean(), 4)} on average (mean absolute difference), and is "
+            f"{number(gaps[NONE].mean(), 4, sign=True)} of it on balance.",
+            _of_none(here, printed, gaps),
+        ]
+    section.parts.append(_of_baselines(gaps, ranks))
+    return [section]
+
+
+def _of_none(here: pd.DataFrame, printed: pd.DataFrame, gaps: pd.DataFrame) -> Table:
+    rows = [
+        [
+            name + ("*" if name in NOTES else ""),
+            number(printed.loc[name, NONE], 4),
+            number(here.loc[name, NONE], 4),
+            number(gaps.loc[name, NONE], 4, sign=True),
+        ]
+        for name in gaps.index
+    ]
+    notes = "".join(f" * {name} {NOTES[name]}." for name in gaps.index if name in NOTES)
+    return Table(
+        "none-beside-the-paper",
+        f"AUPRC without sampling, the mean over seven classifiers.{notes}",
+        ["Data set", "paper", "here", "difference"],
+        rows,
+    )
+
+
+def _of_baselines(gaps: pd.DataFrame, ranks: pd.DataFrame) -> Table:
+    printed = paper_ranks()["Avg"]
+    rows = [
+        [
+            name,
+            number(gaps[name].abs().mean(), 4),
+            number(gaps[name].mean(), 4, sign=True),
+            number(gaps[name].abs().max(), 4),
+            str(gaps[name].abs().idxmax()),
+            number(printed[name]),
+            number(ranks.loc[name, "Avg"]),
+        ]
+        for name in sorted(gaps.columns, key=lambda name: gaps[name].abs().mean())
+    ]
+    return Table(
+        "baselines-beside-the-paper",
+        "Every baseline's AUPRC here less the paper's: mean absolute, mean and largest difference "
+        "over the data sets above, and where that is; and its average rank, among the methods of "
+        "this store.",
+        ["Method", "mean absolute", "mean", "largest", "on", "rank, paper", "rank, here"],
+        rows,
+        marked=rows_of([row[0] for row in rows]),
+    )
+
+
+def every_dataset(frame: pd.DataFrame, comparison: Comparison) -> Section:
+    """Give a table for each data set, in the paper's form.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+        Rows of the honest protocol.
+    comparison : Comparison
+        Made of them.
+
+    Returns
+    -------
+    Section
+        With a folded section for each data set.
+    """
+    printed = paper_auprc()
+    whole = frame[frame["status"] == OK]
+    # Only cells that are compared: the same classifiers and seeds for every method.
+    kept = whole.set_index(["dataset", "classifier"]).index.isin(comparison.values.index)
+    ended = frame.groupby(["dataset", "classifier", "seed"])["method"].nunique()
+    all_methods = ended[ended == comparison.values.shape[1]].index
+    same = whole.set_index(["dataset", "classifier", "seed"]).index.isin(all_methods)
+    figures = spread(whole[kept & same], comparison.score)
+    section = Section(
+        "Every data set",
+        [
+            "AUPRC, the mean over the classifiers that are compared, then over seeds, ± the "
+            "standard deviation over seeds; the paper's figure, and the difference. The paper "
+            "prints none for GMR."
+        ],
+    )
+    for name in sorted(figures.index.unique("dataset")):
+        part = figures.xs(name, level="dataset").sort_values("mean", ascending=False, kind="stable")
+        paper = printed.reindex(index=[name], columns=part.index).iloc[0]
+        n = int(comparison.seeds.xs(name, level="dataset").size)
+        rows = [
+            [
+                str(method),
+                f"{number(mean, 4)} ± {number(deviation, 4)}",
+                number(theirs, 4),
+                number(mean - theirs, 4, sign=True),
+            ]
+            for method, mean, deviation, theirs in zip(
+                part.index, part["mean"], part["std"], paper, strict=True
+            )
+        ]
+        note = f" {name} {NOTES[name]}." if name in NOTES else ""
+        table = Table(
+            f"dataset-{name}",
+            f"{name}: mean AUPRC over {count(n, 'classifier')} and "
+            f"{count(int(part['count'].max()), 'seed')}.{note}",
+            ["Method", "AUPRC", "paper", "difference"],
+            rows,
+            marked=rows_of([row[0] for row in rows]),
+        )
+        section.parts.append(Section(name, [table]))
+    return section

@@ -1,0 +1,133 @@
+"""What samplers did and took, and what a comparison lacks."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from rectifold.bench.comparison import Comparison, in_order, left_out
+from rectifold.bench.data import NOTES
+from rectifold.bench.registry import CLASSIFIERS, METHODS
+from rectifold.bench.report.document import Section, Table, rows_of
+from rectifold.bench.report.wording import listing, number
+from rectifold.bench.store import FAILED, OK, TIMED_OUT
+
+#: Failures that are shown; the store has the others.
+_MOST = 50
+
+
+def samplers(frame: pd.DataFrame) -> Section:
+    """Tell how many rows samplers leave, and how long they take.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+        Rows of the honest protocol.
+
+    Returns
+    -------
+    Section
+        With one table.
+    """
+    once = frame[frame["majority_after"].notna()].drop_duplicates(["dataset", "method", "seed"])
+    rows = []
+    for name in in_order(once["method"].unique(), METHODS):
+        part = once[once["method"] == name]
+        majority = 100 * (part["majority_after"] / part["majority_before"])
+        minority = 100 * (part["minority_after"] / part["minority_before"])
+        fits = frame[(frame["method"] == name) & (frame["status"] == OK)]
+        rows.append(
+            [
+                str(name),
+                f"{number(majority.median(), 1)} %",
+                f"{number(minority.median(), 1)} %",
+                number(part["resample_seconds"].median(), 3),
+                number(part["resample_seconds"].max(), 1),
+                number(fits["fit_seconds"].mean(), 2),
+            ]
+        )
+    table = Table(
+        "samplers",
+        "Rows of each class after resampling, in per cent of those before (medians over data sets "
+        "and seeds); seconds of a resampling (median and longest) and of a fit after it (mean), on "
+        "one thread of a busy machine, over the cells that ended: read them as ratios.",
+        ["Method", "majority", "minority", "seconds", "longest", "fit"],
+        rows,
+        marked=rows_of([row[0] for row in rows]),
+    )
+    return Section("What samplers do, and take", [table])
+
+
+def missing(frame: pd.DataFrame, comparison: Comparison, older: dict[str, list[str]]) -> Section:
+    """Say exactly what is not there.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+        Rows of the honest protocol.
+    comparison : Comparison
+        Made of them.
+    older : dict of str to list of str
+        Versions of methods that are in the store and were left out.
+
+    Returns
+    -------
+    Section
+        Also where nothing is missing: it says so.
+    """
+    section = Section("What is missing")
+    lacking = left_out(frame, comparison)
+    if lacking:
+        n_methods = frame["method"].nunique()
+        rows = []
+        for one in lacking:
+            part = frame[frame["dataset"] == one.dataset]
+            ended = part["status"].value_counts()
+            seeds = part["seed"].nunique()
+            rows.append(
+                [
+                    one.dataset,
+                    f"{one.compared} of {one.classifiers}",
+                    f"{one.least} to {one.most}" if one.least != one.most else str(one.most),
+                    *(f"{int(ended.get(status, 0)):,}" for status in (OK, FAILED, TIMED_OUT)),
+                    f"{n_methods * one.classifiers * seeds - len(part):,}",
+                ]
+            )
+        section.parts.append(
+            Table(
+                "missing",
+                "Data sets that are not wholly compared: the classifiers and seeds that are, how "
+                "fits ended, and how many of the seeds begun are not done.",
+                ["Data set", "classifiers", "seeds", "ok", "failed", "timed out", "not done"],
+                rows,
+            )
+        )
+    else:
+        section.parts.append(
+            "Nothing: every method has ended on every cell, with five seeds or more."
+        )
+    ends = frame[frame["status"] != OK]
+    kinds = ends.groupby(["dataset", "method", "status", "error"])["classifier"].agg(list)
+    if len(kinds):
+        first = kinds.head(_MOST).reset_index().itertuples(index=False)
+        section.parts.append(
+            Table(
+                "failures",
+                f"Every kind of failure{f', the first {_MOST}' if len(kinds) > _MOST else ''}.",
+                ["Data set", "method", "how", "why", "classifiers", "fits"],
+                [
+                    [*map(str, facts), listing(in_order(names, CLASSIFIERS)), str(len(names))]
+                    for *facts, names in first
+                ],
+                words=5,
+            )
+        )
+    for name, note in NOTES.items():
+        if name in set(frame["dataset"]):
+            section.parts.append(f"{name} {note}.")
+    if older:
+        section.parts.append(
+            "Left out, as results of a newer version are there: "
+            + "; ".join(f"{name} {listing(versions)}" for name, versions in older.items())
+            + "."
+        )
+    return section

@@ -1,0 +1,120 @@
+"""A report as plain parts, which a page, Markdown and LaTeX are made from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+#: The methods that matter most to whoever reads a report.
+GMR, NONE = "GMR", "None"
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table of texts.
+
+    Attributes
+    ----------
+    name : str
+        For file names.
+    caption : str
+        What it shows, in a sentence.
+    columns : sequence of str
+        The headings.
+    rows : sequence of sequence of str
+        The cells.
+    words : int
+        How many of the first columns hold words; the others hold numbers.
+    marked : frozenset of int
+        Rows that matter most.
+    """
+
+    name: str
+    caption: str
+    columns: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    words: int = 1
+    marked: frozenset[int] = frozenset()
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A picture.
+
+    Attributes
+    ----------
+    name : str
+        For its file.
+    caption : str
+        What it shows, in a sentence.
+    svg : str
+        The picture.
+    """
+
+    name: str
+    caption: str
+    svg: str
+
+
+@dataclass
+class Section:
+    """A heading and what stands under it.
+
+    Attributes
+    ----------
+    title : str
+        The heading.
+    parts : list of str, Table, Figure or Section
+        A str is a paragraph; sections inside one are folded away on the page.
+    warning : bool
+        Whether what stands there must not be mistaken for a result.
+    """
+
+    title: str
+    parts: list[str | Table | Figure | Section] = field(default_factory=list)
+    warning: bool = False
+
+    @property
+    def anchor(self) -> str:
+        """A name for links."""
+        return "-".join("".join(c if c.isalnum() else " " for c in self.title).lower().split())
+
+
+@dataclass(frozen=True)
+class Document:
+    """A report.
+
+    Attributes
+    ----------
+    title : str
+        Its heading.
+    statement : sequence of str
+        The sentences that sum it up.
+    sections : sequence of Section
+        The rest.
+    """
+
+    title: str
+    statement: Sequence[str]
+    sections: Sequence[Section]
+
+    def tables(self) -> list[Table]:
+        """List all tables, in order."""
+        return [part for part in _parts(self.sections) if isinstance(part, Table)]
+
+    def figures(self) -> list[Figure]:
+        """List all figures, in order."""
+        return [part for part in _parts(self.sections) if isinstance(part, Figure)]
+
+
+def _parts(sections: Sequence[Section]) -> list[str | Table | Figure | Section]:
+    found: list[str | Table | Figure | Section] = []
+    for section in sections:
+        for part in section.parts:
+            found += _parts([part]) if isinstance(part, Section) else [part]
+    return found
+
+
+def rows_of(names: Sequence[object], wanted: Sequence[str] = (GMR, NONE)) -> frozenset[int]:
+    """Tell the places of methods in a list, for `Table.marked`."""
+    return frozenset(place for place, name in enumerate(names) if name in wanted)

@@ -1,0 +1,93 @@
+"""The figures of a report, as SVG text."""
+
+from __future__ import annotations
+
+import io
+import warnings
+from typing import Any
+
+import matplotlib as mpl
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+from scikit_posthocs import critical_difference_diagram
+
+from rectifold.bench.statistics import ALPHA, Friedman
+
+#: The same picture gives the same text, so that a report that has not changed is not rewritten.
+_STYLE: dict[Any, Any] = {"svg.hashsalt": "rectifold", "font.size": 9, "axes.titlesize": 10}
+
+
+def heat_map(ranks: pd.DataFrame) -> str:
+    """Draw average ranks as colours: green for low ones, red for high.
+
+    Parameters
+    ----------
+    ranks : pandas.DataFrame
+        A row for each method, a column for each classifier and the average.
+
+    Returns
+    -------
+    str
+        An SVG picture.
+    """
+    with mpl.rc_context(_STYLE):
+        figure = Figure(figsize=(1.6 + 0.72 * ranks.shape[1], 0.7 + 0.27 * len(ranks)))
+        axes = figure.add_subplot()
+        axes.imshow(ranks, cmap="RdYlGn_r", vmin=1, vmax=max(2, len(ranks)), aspect="auto")
+        axes.set_xticks(range(ranks.shape[1]), list(ranks.columns))
+        axes.set_yticks(range(len(ranks)), list(ranks.index))
+        axes.xaxis.tick_top()
+        axes.tick_params(length=0)
+        axes.spines[:].set_visible(False)
+        axes.axvline(ranks.shape[1] - 1.5, color="white", linewidth=4)
+        middle = (1 + len(ranks)) / 2
+        for (row, column), value in np.ndenumerate(ranks.to_numpy()):
+            far = abs(value - middle) > 0.36 * len(ranks)
+            colour = "white" if far else "black"
+            axes.text(column, row, f"{value:.2f}", ha="center", va="center", color=colour)
+        return _svg(figure)
+
+
+def critical_difference(test: Friedman, names: dict[str, str]) -> str:
+    """Draw average ranks on a line, with bars over methods that are not told apart.
+
+    Parameters
+    ----------
+    test : Friedman
+        The ranks, and which of them differ.
+    names : dict of str to str
+        What methods are called in the picture.
+
+    Returns
+    -------
+    str
+        An SVG picture.
+    """
+    with mpl.rc_context(_STYLE), warnings.catch_warnings():
+        # Drawing without bars, where no two methods are alike, is no cause for concern.
+        warnings.simplefilter("ignore")
+        ranks = test.ranks.rename(index=names)
+        figure = Figure(figsize=(8, 0.9 + 0.19 * len(ranks)))
+        axes = figure.add_subplot()
+        critical_difference_diagram(
+            ranks,
+            test.pairwise.rename(index=names, columns=names),
+            alpha=ALPHA,
+            ax=axes,
+            label_fmt_left="{label}  {rank:.2f} ",
+            label_fmt_right=" {rank:.2f}  {label}",
+            label_props={"size": 9},
+            marker_props={"s": 12},
+            elbow_props={"linewidth": 0.6},
+            crossbar_props={"linewidth": 2.5, "color": "black"},
+            color_palette=["black"] * len(ranks),
+        )
+        return _svg(figure)
+
+
+def _svg(figure: Any) -> str:
+    file = io.StringIO()
+    figure.savefig(file, format="svg", bbox_inches="tight", metadata={"Date": None})
+    text = file.getvalue()
+    return text[text.index("<svg") :]

@@ -1,0 +1,153 @@
+"""What the results of a store show, as a document."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+import pandas as pd
+
+from rectifold.bench.comparison import Comparison, compare, in_order, newest
+from rectifold.bench.paper import CITATION, paper_ranks
+from rectifold.bench.protocols import BEFORE_SPLIT, TRAIN_ONLY
+from rectifold.bench.registry import METHODS, BenchProblem, method
+from rectifold.bench.report import agreement, coverage, leak, ranks, significance
+from rectifold.bench.report.document import GMR, NONE, Document, Section
+from rectifold.bench.report.wording import count, equation, listing, number
+from rectifold.bench.statistics import (
+    ALPHA,
+    LEAST_BLOCKS,
+    against,
+)
+
+
+def find(frame: pd.DataFrame, methods: Sequence[str] = ()) -> Document:
+    """Work out what results show.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+        All rows of a store.
+    methods : sequence of str
+        Compare only these; by default all that the store has.
+
+    Returns
+    -------
+    Document
+        The report.
+    """
+    frame, older = newest(_chosen(frame, methods))
+    honest = frame[frame["protocol"] == TRAIN_ONLY]
+    if honest.empty:
+        raise BenchProblem(
+            f"the store has no results under the protocol {TRAIN_ONLY!r}, and a report is of those"
+        )
+    comparison = compare(honest)
+    if comparison.values.empty:
+        raise BenchProblem(
+            "there is no data set on which every method of the store has ended with the same "
+            "classifier and seed: let the run go on, or choose methods with --method"
+        )
+    table = comparison.rank_table()
+    sections = [
+        ranks.section(comparison, table),
+        significance.section(comparison),
+        *agreement.sections(comparison, table),
+        ranks.by_score(honest, table),
+        coverage.samplers(honest),
+        *leak.sections(comparison, frame[frame["protocol"] == BEFORE_SPLIT]),
+        coverage.missing(honest, comparison, older),
+        agreement.every_dataset(honest, comparison),
+    ]
+    return Document(
+        "Samplers compared, without leaks",
+        _statement(comparison, table),
+        [_what_was_run(honest, comparison), *sections],
+    )
+
+
+def _chosen(frame: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
+    known = in_order(frame["method"].unique(), METHODS)
+    wanted = []
+    for name in names:
+        wanted.append(name if name in known else method(name).name)
+        if wanted[-1] not in known:
+            raise BenchProblem(f"the store has no results of {name!r}; it has {listing(known)}")
+    return frame[frame["method"].isin(wanted)] if wanted else frame
+
+
+def _statement(comparison: Comparison, table: pd.DataFrame) -> list[str]:
+    n_sets = comparison.values.index.get_level_values("dataset").nunique()
+    over = f"over {count(n_sets, 'data set')} and {count(table.shape[1] - 1, 'classifier')}"
+    if GMR not in table.index or NONE not in table.index:
+        best = table.index[0]
+        return [
+            f"With every sampler confined to the training split, {best} has the best average rank "
+            f"{over}: {number(table['Avg'].iloc[0])} of {len(table)}."
+        ]
+    printed = paper_ranks()["Avg"]
+    whole = len(table) == len(printed)
+    sentences = []
+    for name, says in (
+        (GMR, "With every sampler confined to the training split, GMR at its defaults has the "),
+        (NONE, "No sampling at all has the "),
+    ):
+        place = int((table["Avg"] < table.loc[name, "Avg"]).sum()) + 1
+        beside = f"; the paper prints {number(printed[name])}" if whole else ""
+        here = f"average rank {number(table.loc[name, 'Avg'])} of {len(table)} here"
+        where = f" {over}" if name == GMR else ""
+        first = "first" if place == 1 else f"place {place}"
+        sentences.append(f"{says}{here}{where} ({first}){beside}.")
+    one = against(comparison.by_dataset()[[GMR, NONE]], NONE).get(GMR)
+    if one is None:
+        return [*sentences, f"With fewer than {LEAST_BLOCKS} data sets, nothing more can be said."]
+    verdict = "no significant difference"
+    if one.pvalue < ALPHA:
+        verdict = f"GMR is significantly {'better' if one.difference > 0 else 'worse'}"
+    sentences.append(
+        f"GMR against no sampling, with data sets as blocks: {verdict} (Wilcoxon "
+        f"{equation(one.pvalue)}; mean AUPRC {number(one.difference, 4, sign=True)}, 95 % "
+        f"interval {number(one.low, 4, sign=True)} to {number(one.high, 4, sign=True)}; "
+        f"{one.wins} wins, {one.ties} ties, {one.losses} losses)."
+    )
+    return sentences
+
+
+def _what_was_run(frame: pd.DataFrame, comparison: Comparison) -> Section:
+    ended = frame["status"].value_counts()
+    names = {
+        what: frame[column].nunique()
+        for what, column in (
+            ("data set", "dataset"),
+            ("method", "method"),
+            ("classifier", "classifier"),
+            ("seed", "seed"),
+        )
+    }
+    grid = listing([count(n, what) for what, n in names.items()])
+    others = [
+        count(int(n), f"fit {status}", f"fits {status}")
+        for status, n in ended.items()
+        if status != "ok"
+    ]
+    compared = comparison.seeds
+    n_sets = compared.index.get_level_values("dataset").nunique()
+    versions = pd.Series([json.loads(text) for text in frame["versions"].unique()])
+    libraries = sorted({(name, version) for one in versions for name, version in one.items()})
+    return Section(
+        "What was run",
+        [
+            f"{grid}: {count(len(frame), 'fit')} recorded"
+            f"{', ' + listing(others) if others else ', none failed'}. Each data set is split "
+            "80/20, stratified, once for each seed; features are standardised and samplers fitted "
+            "on the training part alone; library defaults everywhere; the seed goes to whatever "
+            "takes one.",
+            f"Methods are compared on {count(len(compared), 'pair')} of data set and classifier "
+            f"({count(n_sets, 'data set')}) where every method has ended, over the seeds on which "
+            f"all have: {compared.min()} to {compared.max()} of them. A method that failed there "
+            "ranks last.",
+            "Libraries: "
+            + ", ".join(f"{name} {version}" for name, version in libraries)
+            + f". The paper: {CITATION}.",
+        ],
+    )

@@ -1,0 +1,72 @@
+"""Tables as LaTeX, for a paper of one's own."""
+
+from __future__ import annotations
+
+from rectifold.bench.report.document import Table
+
+_CHARACTERS = {
+    "\\": r"\textbackslash{}",
+    "&": r"\&",
+    "%": r"\%",
+    "$": r"\$",
+    "#": r"\#",
+    "_": r"\_",
+    "{": r"\{",
+    "}": r"\}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "−": r"$-$",
+    "±": r"$\pm$",
+    "²": r"$^2$",
+    "<": r"$<$",
+    ">": r"$>$",
+    "–": "--",
+    "“": "``",
+    "”": "''",
+}
+
+
+def to_latex(table: Table) -> str:
+    """Write a table as LaTeX, with the rules of booktabs.
+
+    Parameters
+    ----------
+    table : Table
+        What to write.
+
+    Returns
+    -------
+    str
+        A ``table`` environment.
+    """
+    sides = "l" * table.words + "r" * (len(table.columns) - table.words)
+    rows = [
+        [
+            rf"\textbf{{{_escaped(cell)}}}" if place in table.marked else _escaped(cell)
+            for cell in row
+        ]
+        for place, row in enumerate(table.rows)
+    ]
+    lines = [
+        r"\begin{table}",
+        r"\centering",
+        rf"\caption{{{_escaped(table.caption)}}}",
+        rf"\label{{tab:{table.name}}}",
+        rf"\begin{{tabular}}{{{sides}}}",
+        r"\toprule",
+        _row([_escaped(name) for name in table.columns]),
+        r"\midrule",
+        *(_row(cells) for cells in rows),
+        r"\bottomrule",
+        r"\end{tabular}",
+        r"\end{table}",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _row(cells: list[str]) -> str:
+    return " & ".join(cells) + r" \\"
+
+
+def _escaped(text: str) -> str:
+    return "".join(_CHARACTERS.get(character, character) for character in text)

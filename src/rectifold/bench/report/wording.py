@@ -1,0 +1,74 @@
+"""Numbers and counts as a report writes them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Any
+
+#: Where there is no figure.
+NOTHING = "–"
+
+
+def number(value: Any, digits: int = 2, *, sign: bool = False) -> str:
+    """Write a number, with a true minus sign.
+
+    Examples
+    --------
+    >>> number(-0.0625, 3, sign=True)
+    '−0.062'
+    """
+    if math.isnan(value):
+        return NOTHING
+    text = f"{value:{'+' if sign else ''}.{digits}f}"
+    if float(text) == 0:
+        text = text.lstrip("+-")
+    return text.replace("-", "−")
+
+
+def pvalue(value: Any) -> str:
+    """Write a p-value.
+
+    Examples
+    --------
+    >>> pvalue(1e-9), pvalue(0.25)
+    ('< 0.001', '0.250')
+    """
+    if math.isnan(value):
+        return NOTHING
+    return "< 0.001" if value < 0.001 else f"{value:.3f}"
+
+
+def equation(value: Any) -> str:
+    """Write a p-value with the sign before it.
+
+    Examples
+    --------
+    >>> equation(1e-9), equation(0.25)
+    ('p < 0.001', 'p = 0.250')
+    """
+    text = pvalue(value)
+    return f"p {text}" if text.startswith("<") else f"p = {text}"
+
+
+def count(n: int, one: str, many: str = "") -> str:
+    """Write a count with its noun.
+
+    Examples
+    --------
+    >>> count(1, "data set"), count(2000, "fit")
+    ('1 data set', '2,000 fits')
+    """
+    return f"{n:,} {one if n == 1 else many or one + 's'}"
+
+
+def listing(names: Iterable[object]) -> str:
+    """Write names one after another.
+
+    Examples
+    --------
+    >>> listing(["a", "b", "c"])
+    'a, b and c'
+    """
+    *most, last = [str(name) for name in names]
+    return f"{', '.join(most)} and {last}" if most else last

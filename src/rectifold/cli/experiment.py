@@ -1,0 +1,151 @@
+"""Experiments as people see them on a terminal: how far a run is, and what a store has."""
+
+from __future__ import annotations
+
+import sys
+from datetime import timedelta
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+from rich.console import Group
+from rich.live import Live
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+from rich.text import Text
+
+from rectifold.cli.terminal import console, plain_table
+from rectifold.cli.visible import visible
+
+if TYPE_CHECKING:
+    from rectifold.bench import State, Store
+
+#: Errors that are shown in full; the store has the others.
+_MOST_ERRORS = 10
+
+
+class Display:
+    """A live view of a run on standard error, if that is a terminal.
+
+    Parameters
+    ----------
+    wanted : bool
+        False shows nothing.
+    """
+
+    def __init__(self, wanted: bool) -> None:
+        self._live: Live | None = None
+        if wanted and sys.stderr.isatty():
+            self._live = Live(console=console(sys.stderr), transient=True, refresh_per_second=4)
+        self.words = "nothing was fitted"
+
+    def __enter__(self) -> Display:
+        if self._live is not None:
+            self._live.start()
+            self._live.update(Text("reading the data sets"))
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._live is not None:
+            self._live.stop()
+
+    def update(self, state: State) -> None:
+        """Show a new state.
+
+        Parameters
+        ----------
+        state : State
+            How far the run is.
+        """
+        self.words = f"{state.done:,} of {state.total:,} fits are recorded"
+        if self._live is None:
+            return
+        left = "" if state.seconds_left is None else f"about {_duration(state.seconds_left)} left"
+        ended = ", ".join(
+            f"{count:,} {what}"
+            for count, what in ((state.failed, "failed"), (state.timed_out, "timed out"))
+            if count
+        )
+        bar = Table.grid(padding=(0, 2))
+        bar.add_row(
+            ProgressBar(total=max(1, state.total), completed=state.done, width=30),
+            Text(f"{state.done:,}/{state.total:,} fits"),
+            Text(left),
+            Text(ended, style="red"),
+        )
+        self._live.update(Group(bar, *(Text(f"  {visible(one)}") for one in state.running)))
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 60:
+        return f"{max(1, round(seconds))} s"
+    return str(timedelta(minutes=round(seconds / 60))).removesuffix(":00") + " h"
+
+
+def show_end(state: State, store: Store) -> None:
+    """Print how a run ended.
+
+    Parameters
+    ----------
+    state : State
+        Its last state.
+    store : Store
+        What it wrote to.
+    """
+    words = f"{state.done:,} of {state.total:,} fits are in {visible(store.folder)}"
+    for count, what in ((state.failed, "failed"), (state.timed_out, "timed out")):
+        if count:
+            words += f"; {count:,} {what}"
+    console(sys.stdout).print(Text(words), soft_wrap=True)
+
+
+def show_status(store: Store) -> None:
+    """Print what a store has and lacks, data set by data set.
+
+    Parameters
+    ----------
+    store : Store
+        One that exists.
+    """
+    from rectifold.bench.store import FAILED, OK, TIMED_OUT
+
+    out = console(sys.stdout)
+    frame = store.read()
+    for protocol, rows in frame.groupby("protocol", sort=True):
+        counts = {
+            name: rows[name].nunique() for name in ("dataset", "method", "classifier", "seed")
+        }
+        out.print(
+            Text(
+                f"{visible(protocol)}: {counts['dataset']} data sets, {counts['method']} methods, "
+                f"{counts['classifier']} classifiers, {counts['seed']} seeds"
+            )
+        )
+        whole = counts["method"] * counts["classifier"] * counts["seed"]
+        table = plain_table(["data set"], ["done", "failed", "timed out", "missing", "hours"])
+        for name, part in rows.groupby("dataset", sort=True):
+            ended = part["status"].value_counts()
+            spent = part["fit_seconds"].sum() + (
+                part.groupby(["method", "seed"])["resample_seconds"].first().sum()
+            )
+            cells = (ended.get(OK, 0), ended.get(FAILED, 0), ended.get(TIMED_OUT, 0))
+            distinct = part.drop_duplicates(["method", "classifier", "seed"])
+            table.add_row(
+                Text(visible(name, 24)),
+                *(f"{count:,}" for count in (*cells, whole - len(distinct))),
+                f"{spent / 3600:.2f}",
+            )
+        out.print("", table, "", sep="\n")
+    failed = frame.loc[frame["error"].notna(), ["dataset", "method", "error"]]
+    errors = failed.value_counts().reset_index()
+    for one in errors.head(_MOST_ERRORS).itertuples():
+        where = f"{visible(one.dataset)}, {visible(one.method)}"
+        out.print(Text(f"{where}, {one.count} fits: {visible(one.error, 200)}"), soft_wrap=True)
+    if len(errors) > _MOST_ERRORS:
+        out.print(Text(f"and {len(errors) - _MOST_ERRORS} more kinds of failure"))
+    if store.busy():
+        out.print(Text("A run is adding to it."))
