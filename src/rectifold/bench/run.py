@@ -88,6 +88,8 @@ def run(
     """
     if time_limit is not None and not time_limit > 0:
         raise BenchProblem(f"the time limit must be a number of seconds above 0, not {time_limit}")
+    for entry in (*grid.methods, *grid.classifiers):
+        entry.make(0)
     fetch(grid.sources, download=download)
     store.check()
     shapes = measure(grid.sources)
@@ -95,7 +97,7 @@ def run(
     with store.writing():
         done = store.keys([OK] if retry else [OK, FAILED, TIMED_OUT])
         tasks = [task for task in _left(grid.tasks(shapes), done) if task.classifiers]
-        forecast = Forecast(shapes, tasks, store)
+        forecast = Forecast(shapes, tasks)
         left = sum(len(task.classifiers) for task in tasks)
         crew = _Crew(store, forecast, time_limit, State(len(grid) - left, len(grid)), watcher)
         crew.work(tasks, min(n_jobs or cpu_count(), max(1, len(tasks))))
@@ -149,12 +151,9 @@ class Forecast:
         Of the data sets.
     tasks : list of Task
         What is to be done.
-    store : Store
-        With what earlier runs measured.
     """
 
-    def __init__(self, shapes: dict[str, Shape], tasks: list[Task], store: Store) -> None:
-        self._shapes = shapes
+    def __init__(self, shapes: dict[str, Shape], tasks: list[Task]) -> None:
         self._left: dict[Key, float] = {}
         self._by_classifier: dict[str, float] = defaultdict(float)
         for task in tasks:
@@ -278,6 +277,11 @@ class _Crew:
             except (EOFError, OSError):
                 worker.process.join(timeout=5)
                 code = worker.process.exitcode
+                if not worker.cell:
+                    raise BenchProblem(
+                        f"a worker process ended with exit code {code} before it could begin; a "
+                        "script that calls run() must do so under if __name__ == '__main__'"
+                    ) from None
                 self._lost(worker, FAILED, f"the process ended by itself with exit code {code}")
                 continue
             if what == BEGIN:
@@ -300,8 +304,8 @@ class _Crew:
         self._workers.remove(worker)
         task = worker.task
         if task is not None:
-            if worker.cell in ("", RESAMPLING):
-                lost, why = task.classifiers, f"{worker.cell or 'starting'}: {why}"
+            if worker.cell == RESAMPLING:
+                lost, why = task.classifiers, f"{RESAMPLING}: {why}"
             else:
                 lost = tuple(one for one in task.classifiers if one.name == worker.cell)
             for one in lost:

@@ -172,8 +172,9 @@ def interval(values: Floats) -> tuple[float, float]:
     low, high : float
         Both equal to the mean where all values are equal.
     """
-    if np.ptp(values) == 0:
-        return float(values[0]), float(values[0])
+    # Equal but for rounding, values have no spread to draw from.
+    if np.ptp(values) < 1e-9:
+        return float(values.mean()), float(values.mean())
     found = stats.bootstrap(
         (values,),
         np.mean,

@@ -78,7 +78,7 @@ def _do(task: Task, spool: Path, connection: Connection) -> None:
             prepared = _resampled(task, path)
     except Exception as problem:
         for classifier in task.classifiers:
-            row = row_of(task, classifier, FAILED, error=f"resampling: {_sentence(problem)}")
+            row = row_of(task, classifier, FAILED, error=f"{RESAMPLING}: {_sentence(problem)}")
             connection.send((ROW, row))
         return
     for classifier in task.classifiers:

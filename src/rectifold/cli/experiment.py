@@ -36,7 +36,7 @@ class Display:
         self._live: Live | None = None
         if wanted and sys.stderr.isatty():
             self._live = Live(console=console(sys.stderr), transient=True, refresh_per_second=4)
-        self.words = "nothing was fitted"
+        self.words = "nothing new was fitted"
 
     def __enter__(self) -> Display:
         if self._live is not None:

@@ -7,7 +7,7 @@ import pandas as pd
 from rectifold.bench.comparison import Comparison, spread
 from rectifold.bench.data import NOTES
 from rectifold.bench.paper import paper_auprc, paper_ranks
-from rectifold.bench.report.document import NONE, Section, Table, rows_of
+from rectifold.bench.report.document import NONE, Section, Table, file_name, rows_of
 from rectifold.bench.report.wording import count, number
 from rectifold.bench.store import OK
 
@@ -125,7 +125,8 @@ def every_dataset(frame: pd.DataFrame, comparison: Comparison) -> Section:
         ],
     )
     for name in sorted(figures.index.unique("dataset")):
-        part = figures.xs(name, level="dataset").sort_values("mean", ascending=False, kind="stable")
+        part = figures.loc[figures.index.get_level_values("dataset") == name]
+        part = part.droplevel("dataset").sort_values("mean", ascending=False, kind="stable")
         paper = printed.reindex(index=[name], columns=part.index).iloc[0]
         n = int(comparison.seeds.xs(name, level="dataset").size)
         rows = [
@@ -141,7 +142,7 @@ def every_dataset(frame: pd.DataFrame, comparison: Comparison) -> Section:
         ]
         note = f" {name} {NOTES[name]}." if name in NOTES else ""
         table = Table(
-            f"dataset-{name}",
+            f"dataset-{file_name(name)}",
             f"{name}: mean AUPRC over {count(n, 'classifier')} and "
             f"{count(int(part['count'].max()), 'seed')}.{note}",
             ["Method", "AUPRC", "paper", "difference"],

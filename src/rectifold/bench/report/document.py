@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from urllib.parse import quote
 
 #: The methods that matter most to whoever reads a report.
 GMR, NONE = "GMR", "None"
@@ -16,7 +17,7 @@ class Table:
     Attributes
     ----------
     name : str
-        For file names.
+        For file names: see `file_name`.
     caption : str
         What it shows, in a sentence.
     columns : sequence of str
@@ -113,6 +114,17 @@ def _parts(sections: Sequence[Section]) -> list[str | Table | Figure | Section]:
         for part in section.parts:
             found += _parts([part]) if isinstance(part, Section) else [part]
     return found
+
+
+def file_name(text: str) -> str:
+    """Make part of a file's name from any text: no two texts give the same, none leaves its folder.
+
+    Examples
+    --------
+    >>> file_name("../a b")
+    '..%2Fa%20b'
+    """
+    return quote(text, safe="+")
 
 
 def rows_of(names: Sequence[object], wanted: Sequence[str] = (GMR, NONE)) -> frozenset[int]:

@@ -40,13 +40,9 @@ def to_latex(table: Table) -> str:
         A ``table`` environment.
     """
     sides = "l" * table.words + "r" * (len(table.columns) - table.words)
-    rows = [
-        [
-            rf"\textbf{{{_escaped(cell)}}}" if place in table.marked else _escaped(cell)
-            for cell in row
-        ]
-        for place, row in enumerate(table.rows)
-    ]
+    rows = [[_escaped(cell) for cell in row] for row in table.rows]
+    for place in table.marked:
+        rows[place][0] = rf"\textbf{{{rows[place][0]}}}"
     lines = [
         r"\begin{table}",
         r"\centering",

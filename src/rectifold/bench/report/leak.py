@@ -6,7 +6,7 @@ import pandas as pd
 
 from rectifold.bench.comparison import Comparison
 from rectifold.bench.paper import paper_ranks
-from rectifold.bench.report.document import Section, Table
+from rectifold.bench.report.document import Section, Table, file_name
 from rectifold.bench.report.wording import count, number
 from rectifold.bench.store import OK
 
@@ -80,7 +80,7 @@ def _of(comparison: Comparison, leaked: pd.DataFrame, name: str) -> Table | None
         ]
     )
     return Table(
-        f"leak-{name.lower()}",
+        f"leak-{file_name(name.lower())}",
         f"{name}: average ranks over {count(n_sets, 'data set')}, honest and leaked.",
         ["", *before.columns],
         cells,

@@ -43,11 +43,15 @@ def _section(section: Section, level: int) -> list[str]:
 def _table(table: Table) -> list[str]:
     sides = ["---" if place < table.words else "---:" for place in range(len(table.columns))]
     rows = [
-        [f"**{_escaped(cell)}**" if place in table.marked else _escaped(cell) for cell in row]
+        [_marked(row[0]) if place in table.marked else _escaped(row[0]), *map(_escaped, row[1:])]
         for place, row in enumerate(table.rows)
     ]
     lines = [[_escaped(name) for name in table.columns], sides, *rows]
     return [f"| {' | '.join(cells)} |" for cells in lines]
+
+
+def _marked(text: str) -> str:
+    return f"**{_escaped(text)}**"
 
 
 def _escaped(text: str) -> str:

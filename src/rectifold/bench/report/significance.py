@@ -9,7 +9,7 @@ import pandas as pd
 from rectifold.bench.comparison import Comparison
 from rectifold.bench.registry import METHODS
 from rectifold.bench.report import figures
-from rectifold.bench.report.document import GMR, NONE, Figure, Section, Table, rows_of
+from rectifold.bench.report.document import GMR, NONE, Figure, Section, Table, file_name, rows_of
 from rectifold.bench.report.wording import NOTHING, count, equation, number, pvalue
 from rectifold.bench.statistics import ALPHA, LEAST_BLOCKS, TIE, against, friedman
 
@@ -108,7 +108,7 @@ def _each_classifier(comparison: Comparison) -> Section:
         )
         pictures.append(
             Figure(
-                f"critical-difference-{str(name).lower()}",
+                f"critical-difference-{file_name(str(name).lower())}",
                 f"Average ranks with {name}, over {count(test.n_blocks, 'data set')}.",
                 figures.critical_difference(test, _short(values.columns)),
             )

@@ -1,0 +1,373 @@
+"""The parts of an experiment: names, data, protocols, scores, comparison, statistics."""
+
+from typing import ClassVar
+
+import numpy as np
+import pytest
+from imblearn.base import BaseSampler
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import average_precision_score
+from sklearn.model_selection import train_test_split
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
+
+pd = pytest.importorskip("pandas")
+pytest.importorskip("filelock")
+pytest.importorskip("scikit_posthocs")
+
+import rectifold.bench as bench  # noqa: E402
+from rectifold.bench import BenchProblem, Grid, Source  # noqa: E402
+from rectifold.bench.comparison import compare, left_out, newest  # noqa: E402
+from rectifold.bench.data import Data, fetch, load  # noqa: E402
+from rectifold.bench.paper import paper_auprc, paper_ranks  # noqa: E402
+from rectifold.bench.protocols import BEFORE_SPLIT, TRAIN_ONLY, Prepared, prepare  # noqa: E402
+from rectifold.bench.scores import SCORES, score  # noqa: E402
+from rectifold.bench.statistics import against, friedman, interval  # noqa: E402
+from rectifold.datasets import PAPER_DATASETS  # noqa: E402
+from rectifold.metrics import asymmetric_risk  # noqa: E402
+
+
+class Spy(BaseSampler):
+    """Remembers what it saw, and keeps every other row."""
+
+    _sampling_type = "clean-sampling"
+    _parameter_constraints: ClassVar = {}
+
+    def _fit_resample(self, X, y):
+        self.seen = X.copy(), y.copy()
+        return X[::2], y[::2]
+
+
+@pytest.fixture
+def data(overlapping):
+    X, y = overlapping
+    return Data(X * [1, 10, 100] + 5, y.astype(np.intp), "")
+
+
+def test_the_registry_has_the_papers_methods_and_classifiers_under_its_names():
+    ranks, auprc = paper_ranks(), paper_auprc()
+    assert set(bench.METHODS) == set(ranks.index) == {"GMR", *auprc.columns}
+    assert [*bench.CLASSIFIERS, "Avg"] == list(ranks.columns)
+    assert set(auprc.index) == set(PAPER_DATASETS)
+    assert auprc.notna().all(axis=None)
+
+
+@pytest.mark.parametrize("name", bench.METHODS)
+def test_every_method_has_library_defaults_and_the_seed(name):
+    entry = bench.METHODS[name]
+    sampler = entry.make(7)
+    if name == "None":
+        assert sampler is None
+        return
+    changed = {
+        key: value
+        for key, value in sampler.get_params(deep=False).items()
+        if repr(value) != repr(type(sampler)().get_params(deep=False)[key])
+    }
+    assert changed == ({"random_state": 7} if "random_state" in changed else {})
+    assert ("random_state" in sampler.get_params()) == ("random_state" in changed)
+
+
+@pytest.mark.parametrize("name", bench.CLASSIFIERS)
+def test_every_classifier_has_library_defaults_one_thread_and_the_seed(name):
+    classifier = bench.CLASSIFIERS[name].make(7)
+    default = type(classifier)().get_params()
+    changed = {
+        key: value
+        for key, value in classifier.get_params().items()
+        if repr(value) != repr(default[key])
+    }
+    assert set(changed) <= {"random_state", "n_jobs"}
+    assert changed.get("n_jobs", 1) == 1
+
+
+def test_names_are_found_in_any_case_and_by_abbreviation():
+    assert bench.method("enn").name == "EditedNearestNeighbours"
+    assert bench.method("smote").name == "SMOTE"
+    assert bench.classifier("xgb").name == "XGB"
+    own = bench.method("mine=players:Keeper")
+    assert (own.name, own.path) == ("mine", "players:Keeper")
+
+
+@pytest.mark.parametrize(
+    ("find", "name", "sentence"),
+    [
+        (
+            bench.method,
+            "SMOET",
+            "no method 'SMOET'; did you mean 'SMOTE'? There are 'None'",
+        ),
+        (bench.method, "zzz", "there is no method 'zzz'; there are 'None', 'GMR', 'SMOTE'"),
+        (bench.classifier, "XGBB", "there is no classifier 'XGBB'; did you mean 'XGB'?"),
+        (bench.method, "nowhere:Thing", "'nowhere:Thing' can't be imported: No module"),
+        (bench.method, "players:Thing", "can't be imported: 'players' has no 'Thing'"),
+        (bench.method, "players:Quick", "is no method: what it makes has no fit_resample"),
+        (bench.classifier, "players:Keeper", "is no classifier: what it makes has no predict"),
+        (bench.method, "players:np", "is no class and no function"),
+        (bench.method, "players:not_an_estimator", "makes no estimator without arguments"),
+        (bench.method, "SMOTE=players:Keeper", "the name 'SMOTE' is taken by imblearn"),
+        (bench.method, "rectifold:GMR", "the name 'GMR' is taken by rectifold:GMR"),
+        (bench.method, "a b=players:Keeper", "there is no method"),
+    ],
+)
+def test_a_wrong_name_gets_the_nearest_and_the_list(find, name, sentence):
+    with pytest.raises(BenchProblem) as caught:
+        find(name)
+    assert sentence in str(caught.value)
+
+
+def test_a_wrong_data_set_gets_the_nearest_and_the_list(tmp_path):
+    with pytest.raises(BenchProblem, match=r"'ecolli'; did you mean 'ecoli'\? There are 'ecoli', "):
+        bench.paper_sources(["ecolli"])
+    sources = bench.paper_sources(["ecoli", "oil"], tmp_path / "none")
+    with pytest.raises(BenchProblem, match=r"are not under .*: ecoli, oil; allow their download"):
+        fetch(sources, download=False)
+    assert not (tmp_path / "none").exists()
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({"methods": []}, "at least one method"),
+        ({"seeds": (1, 1)}, "seed 1 is named twice"),
+        ({"sources": [Source("a"), Source("a")]}, "data set 'a' is named twice"),
+        ({"protocols": ("train_only",)}, "'train_only'; did you mean 'train-only'"),
+    ],
+)
+def test_a_grid_that_makes_no_sense_is_refused(change, sentence):
+    with pytest.raises(BenchProblem, match=sentence):
+        Grid(**{"sources": [Source("a")], **change})
+
+
+def test_train_only_shows_a_sampler_the_training_rows_and_nothing_else(data):
+    spy = Spy()
+    prepared = prepare(data, spy, 42, TRAIN_ONLY)
+    train, test, y_train, y_test = train_test_split(
+        data.X, data.y, test_size=0.2, stratify=data.y, random_state=42
+    )
+    scaler = StandardScaler().fit(train)
+    np.testing.assert_array_equal(spy.seen[0], scaler.transform(train))
+    np.testing.assert_array_equal(spy.seen[1], y_train)
+    np.testing.assert_array_equal(prepared.X_test, scaler.transform(test))
+    np.testing.assert_array_equal(prepared.y_test, y_test)
+    np.testing.assert_array_equal(prepared.X_train, scaler.transform(train)[::2])
+    assert prepared.before == (320, 48)
+    assert sum(prepared.after) == len(prepared.y_train) == 184
+    plain = prepare(data, None, 42, TRAIN_ONLY)
+    np.testing.assert_array_equal(plain.X_test, prepared.X_test)
+    assert plain.before == plain.after
+
+
+def test_before_split_is_the_leak_that_it_says_it_is(data):
+    spy = Spy()
+    prepared = prepare(data, spy, 42, BEFORE_SPLIT)
+    assert len(spy.seen[1]) == len(data.y)
+    assert len(prepared.y_train) + len(prepared.y_test) == len(data.y) // 2
+    assert prepared.before == (400, 60)
+
+
+def test_prepared_rows_survive_a_file(data, tmp_path):
+    prepared = prepare(data, None, 0, TRAIN_ONLY)
+    prepared.save(tmp_path / "rows.npz")
+    again = Prepared.load(tmp_path / "rows.npz")
+    np.testing.assert_array_equal(again.X_train, prepared.X_train)
+    np.testing.assert_array_equal(again.y_test, prepared.y_test)
+    assert (again.before, again.after) == (prepared.before, prepared.after)
+    assert again.seconds == prepared.seconds
+
+
+def test_a_sampler_that_leaves_one_class_fails(data):
+    class Eraser(Spy):
+        def _fit_resample(self, X, y):
+            return X[y == 0], y[y == 0]
+
+    with pytest.raises(ValueError, match="left one class only"):
+        prepare(data, Eraser(), 0, TRAIN_ONLY)
+
+
+def test_scores_are_those_of_scikit_learn(data):
+    model = LogisticRegression().fit(data.X, data.y)
+    found = score(model, data.X, data.y)
+    assert list(found) == list(SCORES)
+    ranking = model.predict_proba(data.X)[:, 1]
+    assert found["auprc"] == average_precision_score(data.y, ranking)
+    predicted = model.predict(data.X)
+    sensitivity = (predicted[data.y == 1] == 1).mean()
+    specificity = (predicted[data.y == 0] == 0).mean()
+    assert found["g_mean"] == pytest.approx(np.sqrt(sensitivity * specificity))
+    missed, alarms = (1 - sensitivity) * 60, (1 - specificity) * 400
+    assert found["asymmetric_risk"] == pytest.approx((10 * missed + alarms) / 460)
+
+
+def test_a_support_vector_machine_ranks_by_its_decision_function(data):
+    model = SVC().fit(data.X, data.y)
+    found = score(model, data.X, data.y)
+    assert found["brier"] is None
+    assert found["auprc"] == average_precision_score(data.y, model.decision_function(data.X))
+
+
+def test_asymmetric_risk_checks_its_input():
+    assert asymmetric_risk(["a", "b"], ["b", "b"], pos_label="a", cost=3) == 1.5
+    with pytest.raises(ValueError, match="cost must be a number above 0"):
+        asymmetric_risk([0, 1], [0, 1], cost=0)
+    with pytest.raises(ValueError, match="inconsistent numbers"):
+        asymmetric_risk([0, 1], [0])
+
+
+def own(tmp_path, frame, name="own.csv"):
+    frame.to_csv(tmp_path / name, index=False)
+    return Source("own", str(tmp_path / name), "label")
+
+
+def test_tables_of_ones_own_are_read_numbers_as_numbers_and_the_rest_by_the_training_part(tmp_path):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"x": rng.normal(size=60), "colour": rng.choice(["red", "blue"], 60)})
+    frame["label"] = np.where(np.arange(60) % 4 == 0, "rare", "common")
+    mixed = load(own(tmp_path, frame))
+    assert mixed.positives == 15
+    prepared = prepare(mixed, Spy(), 0, TRAIN_ONLY)
+    assert prepared.X_train.shape[1] > 1
+    assert np.isfinite(prepared.X_test).all()
+    numbers = load(own(tmp_path, frame.drop(columns="colour")))
+    assert numbers.X.dtype == np.float64
+    assert numbers.fingerprint != mixed.fingerprint
+    assert load(own(tmp_path, frame)).fingerprint == mixed.fingerprint
+
+
+@pytest.mark.parametrize(
+    ("label", "sentence"),
+    [
+        (["a"] * 60, "has 1 classes, and experiments are on two"),
+        (["a", "b", "c"] * 20, "has 3 classes"),
+        (["a"] * 58 + ["b"] * 2, "has 2 rows of its rarer class 'b'; at least 5"),
+        ([None] * 3 + ["a"] * 40 + ["b"] * 17, "3 rows of .* have no label"),
+    ],
+)
+def test_tables_that_can_not_be_used_are_refused(tmp_path, label, sentence):
+    frame = pd.DataFrame({"x": np.arange(60.0), "label": label})
+    with pytest.raises(BenchProblem, match=sentence):
+        load(own(tmp_path, frame))
+
+
+def test_a_table_without_its_target_is_refused(tmp_path):
+    source = own(tmp_path, pd.DataFrame({"x": [1.0], "lable": ["a"]}))
+    with pytest.raises(BenchProblem, match="no column 'label'; did you mean 'lable'"):
+        load(source)
+    with pytest.raises(BenchProblem, match="no column besides its target"):
+        load(own(tmp_path, pd.DataFrame({"label": ["a", "b"]})))
+    with pytest.raises(BenchProblem, match="there is no file"):
+        load(Source("x", str(tmp_path / "x.csv"), "label"))
+
+
+def rows(values, status="ok", finished="1", **facts):
+    """Rows of a store from {(dataset, method, classifier, seed): auprc}."""
+    columns = ["dataset", "method", "classifier", "seed", "auprc"]
+    frame = pd.DataFrame([(*key, value) for key, value in values.items()], columns=columns)
+    defaults = {"protocol": TRAIN_ONLY, "method_version": "1", "brier": np.nan}
+    return frame.assign(status=status, finished=finished, **{**defaults, **facts})
+
+
+def test_only_seeds_that_all_methods_have_are_averaged():
+    values = {
+        ("d", "None", "LR", 0): 0.5,
+        ("d", "None", "LR", 1): 0.9,
+        ("d", "GMR", "LR", 0): 0.6,
+        ("e", "None", "LR", 0): 0.5,
+    }
+    comparison = compare(rows(values))
+    assert comparison.values.to_dict("index") == {("d", "LR"): {"None": 0.5, "GMR": 0.6}}
+    assert comparison.rank_table().loc["GMR", "Avg"] == 1
+    lacks = left_out(rows(values), comparison)
+    assert [(one.dataset, one.compared, one.most) for one in lacks] == [("d", 1, 1), ("e", 0, 0)]
+
+
+def test_a_method_that_failed_ranks_last_and_one_that_timed_out_leaves_the_block_out():
+    good = rows({("d", "None", "LR", 0): 0.2, ("d", "SMOTE", "LR", 0): 0.1})
+    failed = rows({("d", "GMR", "LR", 0): np.nan}, status="failed")
+    comparison = compare(pd.concat([good, failed]))
+    assert comparison.ranks().iloc[0].to_dict() == {"None": 1, "GMR": 3, "SMOTE": 2}
+    late = rows({("d", "GMR", "LR", 0): np.nan}, status="timed out")
+    assert compare(pd.concat([good, late, rows({("e", "GMR", "LR", 0): 0.5})])).values.empty
+
+
+def test_equal_scores_share_their_rank():
+    comparison = compare(rows({("d", m, "LR", 0): 0.5 for m in ("None", "GMR", "SMOTE")}))
+    assert set(comparison.ranks().iloc[0]) == {2.0}
+
+
+def test_the_average_is_the_mean_of_the_classifiers_columns_as_in_the_paper():
+    values = {
+        (d, m, c, 0): float(hash_)
+        for hash_, (d, m, c) in enumerate(
+            (d, m, c) for d in "abc" for m in ("None", "GMR") for c in ("LR", "DT")
+        )
+    }
+    table = compare(rows(values)).rank_table()
+    assert list(table.columns) == ["DT", "LR", "Avg"]
+    assert table["Avg"].equals(table[["DT", "LR"]].mean(axis=1))
+    printed = paper_ranks()
+    gap = (printed.drop(columns="Avg").mean(axis=1) - printed["Avg"]).abs().max()
+    assert gap < 0.01
+
+
+def test_the_newest_version_of_a_method_counts():
+    old = rows({("d", "GMR", "LR", 0): 0.1}, finished="2026-01-01", method_version="1")
+    new = rows({("d", "GMR", "LR", 0): 0.2}, finished="2026-02-01", method_version="2")
+    kept, older = newest(pd.concat([new, old]))
+    assert list(kept["auprc"]) == [0.2]
+    assert older == {"GMR": ["1"]}
+
+
+#: Demšar, Statistical comparisons of classifiers over multiple data sets (2006), table 6.
+DEMSAR = pd.DataFrame(
+    {
+        name: [float(value) for value in values.split()]
+        for name, values in {
+            "C4.5": "763 599 954 628 882 936 661 583 775 1000 940 619 972 957",
+            "+m": "768 591 971 661 888 931 668 583 838 1000 962 666 981 978",
+            "+cf": "771 590 968 654 886 916 609 563 866 1000 965 614 975.1 946",
+            "+m+cf": "798 569 967 657 898 931 685 625 875 1000 962 669 975 970",
+        }.items()
+    }
+)
+
+
+def test_friedman_and_nemenyi_give_what_demsar_worked_out_by_hand():
+    test = friedman(DEMSAR)
+    assert test.ranks.round(3).to_dict() == {
+        "+m+cf": 1.964,
+        "+m": 2.0,
+        "+cf": 2.893,
+        "C4.5": 3.143,
+    }
+    assert test.critical_difference == pytest.approx(1.25, abs=0.005)
+    assert test.pvalue < 0.05
+    assert test.n_blocks == 14
+    flipped = friedman(-DEMSAR, greater_is_better=False)
+    assert flipped.ranks.equals(test.ranks)
+
+
+def test_contrasts_have_signs_that_a_reader_expects():
+    rng = np.random.default_rng(0)
+    base = rng.random(12)
+    noise = rng.normal(scale=0.01, size=12)
+    table = pd.DataFrame({"None": base, "up": base + 0.1 + noise, "down": base - 0.1, "same": base})
+    found = against(table, "None")
+    assert list(found) == ["up", "same", "down"]
+    up, same, down = found.values()
+    assert up.low < up.difference < up.high
+    assert up.low > 0 > down.high
+    assert up.effect == -down.effect == 1
+    assert (same.difference, same.pvalue, same.effect) == (0, 1, 0)
+    assert (up.wins, same.ties, down.losses) == (12, 12, 12)
+    # Holm: the smallest p-value of three is multiplied by three.
+    assert up.holm == pytest.approx(min(1, 3 * up.pvalue))
+    worse = against(table, "None", greater_is_better=False)
+    assert worse["up"].difference == -up.difference
+
+
+def test_too_little_data_is_not_tested():
+    assert friedman(DEMSAR.head(4)) is None
+    assert friedman(DEMSAR[["C4.5", "+m"]]) is None
+    assert against(DEMSAR.head(4), "C4.5") == {}
+    assert interval(np.full(6, 0.25)) == (0.25, 0.25)

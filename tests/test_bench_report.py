@@ -1,0 +1,256 @@
+"""The report of an experiment: what it says, and that every form of it says the same."""
+
+import itertools
+import json
+import re
+from html.parser import HTMLParser
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+
+pd = pytest.importorskip("pandas")
+pytest.importorskip("filelock")
+pytest.importorskip("scikit_posthocs")
+pytest.importorskip("jinja2")
+
+from rectifold.bench import CLASSIFIERS, METHODS, BenchProblem, Store  # noqa: E402
+from rectifold.bench.paper import paper_auprc, paper_ranks  # noqa: E402
+from rectifold.bench.protocols import BEFORE_SPLIT, TRAIN_ONLY  # noqa: E402
+from rectifold.bench.report import find, write_report  # noqa: E402
+from rectifold.bench.scores import SCORES  # noqa: E402
+from rectifold.bench.store import SCHEMA  # noqa: E402
+from rectifold.datasets import PAPER_DATASETS  # noqa: E402
+
+
+def made_up(datasets=PAPER_DATASETS[:6], methods=METHODS, seeds=(42,), protocol=TRAIN_ONLY, lift=0):
+    """Rows of a store: the paper's figures for its baselines, GMR best by far, and some noise."""
+    rng = np.random.default_rng(0)
+    printed = paper_auprc()
+    rows = []
+    for dataset, method, classifier, seed in itertools.product(
+        datasets, methods, CLASSIFIERS, seeds
+    ):
+        known = dataset in printed.index and method in printed.columns
+        level = printed.loc[dataset, method] if known else 0.995
+        score = float(np.clip(level + rng.normal(scale=0.001) + lift, 0, 1))
+        rows.append(
+            {
+                "dataset": dataset,
+                "method": method,
+                "classifier": classifier,
+                "seed": seed,
+                "protocol": protocol,
+                "method_version": "1",
+                "status": "ok",
+                **dict.fromkeys(SCORES, score),
+                "resample_seconds": 0.5,
+                "fit_seconds": 1.0,
+                "majority_before": 100,
+                "minority_before": 10,
+                "majority_after": 90,
+                "minority_after": 10,
+                "versions": json.dumps({"numpy": "1.2.3"}),
+                "finished": "2026-01-01T00:00:00+00:00",
+            }
+        )
+    return pd.DataFrame(rows).reindex(columns=SCHEMA.names)
+
+
+@pytest.fixture(scope="module")
+def frame():
+    return made_up()
+
+
+@pytest.fixture(scope="module")
+def document(frame):
+    return find(frame)
+
+
+def table(document, name):
+    return next(one for one in document.tables() if one.name == name)
+
+
+def test_the_statement_is_three_sentences_with_both_ranks_the_papers_and_significance(document):
+    assert len(document.statement) == 3
+    gmr, none, test = document.statement
+    assert "average rank 1.00 of 20 here over 6 data sets and 7 classifiers (first)" in gmr
+    assert "the paper prints 4.22" in gmr
+    assert re.search(r"No sampling at all has the average rank \d+\.\d\d of 20 here", none)
+    assert "the paper prints 8.25" in none
+    assert "GMR is significantly better (Wilcoxon p = 0.031; mean AUPRC +0." in test
+    assert "6 wins, 0 ties, 0 losses" in test
+
+
+def test_no_difference_is_called_none(frame):
+    same = frame.copy()
+    none = same[same["method"] == "None"].set_index(["dataset", "classifier"])["auprc"]
+    gmr = same["method"] == "GMR"
+    keys = pd.MultiIndex.from_frame(same.loc[gmr, ["dataset", "classifier"]])
+    same.loc[gmr, "auprc"] = none.reindex(keys).to_numpy()
+    assert "no significant difference (Wilcoxon p = 1.000" in find(same).statement[2]
+
+
+def test_baselines_made_from_the_papers_figures_agree_with_them(document):
+    section = next(one for one in document.sections if one.title == "Agreement with the paper")
+    gap = float(re.search(r"differs from the paper's by (0\.\d+)", section.parts[0])[1])
+    assert gap < 0.001
+    for row in table(document, "baselines-beside-the-paper").rows:
+        assert float(row[1]) < 0.001
+    assert len(table(document, "none-beside-the-paper").rows) == 6
+
+
+def test_ranks_stand_beside_the_papers(document):
+    ranks = {row[0]: row for row in table(document, "ranks").rows}
+    assert len(ranks) == 20
+    assert ranks["GMR"][-2:] == ["4.22", "−3.22"]
+    printed = paper_ranks()
+    beside = {row[0]: row for row in table(document, "ranks-beside-the-paper").rows}
+    assert beside["NearMiss"][1].startswith(f"{printed.loc['NearMiss', 'DT']:.2f} / ")
+
+
+def test_the_leak_has_a_section_of_its_own_with_a_warning_and_touches_nothing_else(frame, document):
+    leaked = made_up(methods=["NearMiss"], protocol=BEFORE_SPLIT, lift=0.9)
+    both = find(pd.concat([frame, leaked]))
+    assert [one.name for one in both.tables() if "leak" in one.name] == ["leak-nearmiss"]
+    (section,) = (one for one in both.sections if one.warning)
+    assert "No result above comes from this" in section.parts[0]
+    rows = {row[0]: row[-1] for row in table(both, "leak-nearmiss").rows}
+    assert float(rows["rank, resampled before the split (leak)"]) < 5
+    assert float(rows["rank, resampled on the training split alone"]) > 15
+    assert both.statement == document.statement
+    assert table(both, "ranks").rows == table(document, "ranks").rows
+    assert not any(one.warning for one in document.sections)
+
+
+def test_what_is_missing_is_said_exactly(frame):
+    broken = frame.astype({"error": object})
+    here = (broken["dataset"] == "ecoli") & (broken["method"] == "ADASYN")
+    gone = here & (broken["classifier"] == "DT")
+    broken.loc[gone, ["status", "error", "auprc"]] = ["timed out", "ended after 9 seconds", np.nan]
+    failed = here & (broken["classifier"] == "LR")
+    broken.loc[failed, ["status", "error", "auprc"]] = ["failed", "ValueError: no", np.nan]
+    document = find(broken[~(here & (broken["classifier"] == "KNN"))])
+    rows = {row[0]: row[1:] for row in table(document, "missing").rows}
+    assert rows["ecoli"] == ["5 of 7", "1", "137", "1", "1", "1"]
+    failures = table(document, "failures").rows
+    assert ["ecoli", "ADASYN", "failed", "ValueError: no", "LR", "1"] in failures
+    assert ["ecoli", "ADASYN", "timed out", "ended after 9 seconds", "DT", "1"] in failures
+    assert "over 6 data sets" in document.statement[0]
+
+
+def test_a_whole_run_lacks_nothing():
+    whole = find(made_up(datasets=PAPER_DATASETS[:5], methods=["None", "GMR"], seeds=range(5)))
+    section = next(one for one in whole.sections if one.title == "What is missing")
+    assert section.parts[0].startswith("Nothing: ")
+
+
+def test_a_small_store_of_ones_own_gets_a_report_without_the_paper(tmp_path):
+    document = find(made_up(datasets=["<mine> & |yours|"], methods=["SMOTE", "None"]))
+    assert document.statement[0].startswith("With every sampler confined to the training split,")
+    assert not [one for one in document.tables() if "paper" in one.name]
+    text = next(one for one in document.sections if one.title == "Significance").parts[0]
+    assert "at least 5 data sets" in text
+
+
+def test_a_store_without_honest_or_comparable_results_is_refused(frame):
+    with pytest.raises(BenchProblem, match="no results under the protocol 'train-only'"):
+        find(frame.assign(protocol=BEFORE_SPLIT))
+    apart = frame[(frame["method"] == "GMR") ^ (frame["dataset"] == "ecoli")]
+    with pytest.raises(BenchProblem, match="no data set on which every method"):
+        find(apart)
+    with pytest.raises(BenchProblem, match="no results of 'ENN'; it has None and GMR"):
+        find(made_up(methods=["None", "GMR"]), ["ENN"])
+
+
+def test_methods_can_be_chosen(frame):
+    document = find(frame, ["gmr", "None", "ENN"])
+    assert len(table(document, "ranks").rows) == 3
+    assert "the paper prints" not in document.statement[0]
+
+
+class Page(HTMLParser):
+    """Reads a page: its tables, its tags, what it refers to."""
+
+    def __init__(self):
+        super().__init__()
+        self.open, self.cells, self.references, self.tags = [], [], [], set()
+
+    def handle_starttag(self, tag, attributes):
+        self.tags.add(tag)
+        self.references += [value for name, value in attributes if name in ("src", "href")]
+        if tag not in ("meta", "img"):
+            self.open.append(tag)
+        if tag == "td":
+            self.cells.append("")
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        if self.open and self.open[-1] == "td":
+            self.cells[-1] += data
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory):
+    frame = made_up(datasets=[*PAPER_DATASETS[:5], "<script>alert(1)</script>|*_x_*"])
+    store = Store(tmp_path_factory.mktemp("store"))
+    with store.writing():
+        for row in frame.to_dict("records"):
+            store.add({name: value for name, value in row.items() if pd.notna(value)})
+    folder = store.folder / "report"
+    return find(frame), folder, write_report(store, folder, latex=True)
+
+
+def test_the_page_needs_nothing_else_and_lets_no_markup_of_data_through(written):
+    document, folder, paths = written
+    assert paths[0] == folder / "index.html"
+    text = paths[0].read_text()
+    page = Page()
+    page.feed(text)
+    assert page.open == []
+    assert "script" not in page.tags
+    assert all(one.startswith(("#", "data:image/svg+xml;base64,")) for one in page.references)
+    assert "default-src 'none'" in text
+    assert page.cells == [cell for one in document.tables() for row in one.rows for cell in row]
+
+
+def test_markdown_says_the_same_and_its_figures_are_there(written):
+    document, folder, _ = written
+    text = (folder / "README.md").read_text()
+    assert text.count("\n| --- ") == len(document.tables())
+    assert "<script" not in text
+    linked = re.findall(r"\]\((figures/.*?\.svg)\)", text)
+    assert len(linked) == len(document.figures()) == 9
+    for name in linked:
+        assert ElementTree.parse(folder / name).getroot().tag.endswith("svg")
+    for line in text.splitlines():
+        if line.startswith("| "):
+            cells = re.split(r"(?<!\\)\|", line)[1:-1]
+            assert len(cells) >= 2
+
+
+def test_latex_tables_are_balanced_and_escaped(written):
+    document, folder, _ = written
+    tables = sorted((folder / "tables").glob("*.tex"))
+    assert len(tables) == len(document.tables())
+    for path in tables:
+        text = path.read_text()
+        assert text.count(r"\begin{") == text.count(r"\end{") == 2
+        assert not re.search(r"(?<!\\)[%#_]", re.sub(r"\\label\{.*\}", "", text).replace(r"\\", ""))
+        widths = {line.count(" & ") for line in text.splitlines() if line.endswith(r" \\")}
+        assert len(widths) == 1
+
+
+def test_the_same_results_give_the_same_files(written, tmp_path):
+    _, folder, paths = written
+    again = write_report(Store(folder.parent), tmp_path / "again", latex=True)
+    for one, other in zip(paths, again, strict=True):
+        assert one.read_bytes() == other.read_bytes()
+
+
+def test_a_report_does_not_replace_a_file(written, tmp_path):
+    (tmp_path / "taken").touch()
+    with pytest.raises(BenchProblem, match="is a file, and a report is a folder"):
+        write_report(Store(written[1].parent), tmp_path / "taken")
