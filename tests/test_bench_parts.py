@@ -120,9 +120,23 @@ def test_a_wrong_data_set_gets_the_nearest_and_the_list(tmp_path):
     with pytest.raises(BenchProblem, match=r"'ecolli'; did you mean 'ecoli'\? There are 'ecoli', "):
         bench.paper_sources(["ecolli"])
     sources = bench.paper_sources(["ecoli", "oil"], tmp_path / "none")
-    with pytest.raises(BenchProblem, match=r"are not under .*: ecoli, oil; allow their download"):
+    with pytest.raises(BenchProblem, match=r"are not under .*: ecoli, oil; allow their down"):
         fetch(sources, download=False)
     assert not (tmp_path / "none").exists()
+
+
+def test_what_is_missing_is_downloaded_once_and_only_if_allowed(tmp_path, monkeypatch):
+    asked = []
+    monkeypatch.setattr("rectifold.bench.data.fetch_datasets", lambda **how: asked.append(how))
+    sources = bench.paper_sources(["ecoli", "oil"], tmp_path)
+    fetch(sources, download=True)
+    assert asked == [{"data_home": str(tmp_path), "filter_data": ("ecoli",)}]
+    (tmp_path / "zenodo").mkdir()
+    for number in (1, 18):
+        (tmp_path / "zenodo" / f"x{number}data.npz").touch()
+    fetch(sources, download=True)
+    fetch(sources, download=False)
+    assert len(asked) == 1
 
 
 @pytest.mark.parametrize(

@@ -118,8 +118,8 @@ def fetch(sources: Sequence[Source], *, download: bool) -> None:
         names = ", ".join(source.name for source in missing)
         where = f"under {missing[0].home!r}" if missing[0].home else "in scikit-learn's data folder"
         raise BenchProblem(
-            f"these data sets are not {where}: {names}; allow their download, or name the folder "
-            "that has them"
+            f"these data sets are not {where}: {names}; allow their download (--download), or name "
+            "the folder that has them (--data-home)"
         )
     if missing:
         fetch_datasets(data_home=missing[0].home, filter_data=(missing[0].name,))

@@ -41,8 +41,8 @@ def sections(comparison: Comparison, ranks: pd.DataFrame) -> list[Section]:
         section.parts += [
             f"Without sampling there is nothing to disagree on but the protocol: over "
             f"{count(len(sets), 'data set')}, AUPRC differs from the paper's by "
-            f"{number(gaps[NONE].abs().mean(), 4)} on average (mean absolute difference), and is "
-            f"{number(gaps[NONE].mean(), 4, sign=True)} of it on balance.",
+            f"{number(gaps[NONE].abs().mean(), 4)} on average (mean absolute difference; with its "
+            f"sign, {number(gaps[NONE].mean(), 4, sign=True)}).",
             _of_none(here, printed, gaps),
         ]
     section.parts.append(_of_baselines(gaps, ranks))

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 
 import pandas as pd
 
-from rectifold.bench.comparison import Comparison
-from rectifold.bench.registry import METHODS
+from rectifold.bench.comparison import Comparison, in_order
+from rectifold.bench.registry import CLASSIFIERS, METHODS
 from rectifold.bench.report import figures
 from rectifold.bench.report.document import GMR, NONE, Figure, Section, Table, file_name, rows_of
 from rectifold.bench.report.wording import NOTHING, count, equation, number, pvalue
@@ -87,7 +87,9 @@ def _against(table: pd.DataFrame, reference: str) -> Table:
 
 def _each_classifier(comparison: Comparison) -> Section:
     rows, pictures = [], []
-    for name, values in comparison.values.groupby(level="classifier", sort=False):
+    classifiers = comparison.values.index.get_level_values("classifier")
+    for name in in_order(classifiers, CLASSIFIERS):
+        values = comparison.values[classifiers == name]
         test = friedman(values)
         if test is None:
             continue
@@ -98,7 +100,7 @@ def _each_classifier(comparison: Comparison) -> Section:
             gain = [number(one.difference, 4, sign=True), pvalue(one.pvalue)]
         rows.append(
             [
-                str(name),
+                name,
                 str(test.n_blocks),
                 pvalue(test.pvalue),
                 number(test.critical_difference),
@@ -108,7 +110,7 @@ def _each_classifier(comparison: Comparison) -> Section:
         )
         pictures.append(
             Figure(
-                f"critical-difference-{file_name(str(name).lower())}",
+                f"critical-difference-{file_name(name.lower())}",
                 f"Average ranks with {name}, over {count(test.n_blocks, 'data set')}.",
                 figures.critical_difference(test, _short(values.columns)),
             )
