@@ -126,18 +126,20 @@ def show_status(store: Store) -> None:
             )
         )
         whole = counts["method"] * counts["classifier"] * counts["seed"]
-        table = plain_table(["data set"], ["done", "failed", "timed out", "missing", "hours"])
+        numbers = ["done", "failed", "timed out", "missing", "hours\nspent", "hours\nto do"]
+        table = plain_table(["data set"], numbers)
         for name, part in rows.groupby("dataset", sort=True):
             ended = part["status"].value_counts()
             spent = part["fit_seconds"].sum() + (
                 part.groupby(["method", "seed"])["resample_seconds"].first().sum()
             )
             cells = (ended.get(OK, 0), ended.get(FAILED, 0), ended.get(TIMED_OUT, 0))
-            distinct = part.drop_duplicates(["method", "classifier", "seed"])
+            missing = whole - len(part.drop_duplicates(["method", "classifier", "seed"]))
             table.add_row(
                 Text(visible(name, 24)),
-                *(f"{count:,}" for count in (*cells, whole - len(distinct))),
+                *(f"{count:,}" for count in (*cells, missing)),
                 f"{spent / 3600:.2f}",
+                f"{spent / len(part) * missing / 3600:.2f}",
             )
         out.print("", table, "", sep="\n")
     failed = frame.loc[frame["error"].notna(), ["dataset", "method", "error"]]
