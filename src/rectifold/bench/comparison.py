@@ -142,14 +142,14 @@ def newest(frame: pd.DataFrame) -> tuple[pd.DataFrame, dict[str, list[str]]]:
     older : dict of str to list of str
         The versions that were left out, by method.
     """
-    versions = frame.groupby(["method", "method_version"])["finished"].max()
-    last = versions.groupby(level="method").idxmax().map(lambda key: key[1])
-    chosen = frame[frame["method_version"] == frame["method"].map(last)]
+    finished = frame[["method", "method_version", "finished"]].sort_values("finished")
+    versions = finished.drop_duplicates(["method", "method_version"], keep="last")
+    last = dict(zip(versions["method"], versions["method_version"], strict=True))
     older: dict[str, list[str]] = {}
-    for method, version in versions.index:
+    for method, version in zip(versions["method"], versions["method_version"], strict=True):
         if version != last[method]:
             older.setdefault(method, []).append(version)
-    return chosen, older
+    return frame[frame["method_version"] == frame["method"].map(last)], older
 
 
 def in_order(names: Iterable[str], known: Iterable[str]) -> list[str]:

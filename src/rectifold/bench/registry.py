@@ -6,6 +6,7 @@ import importlib
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from importlib.metadata import packages_distributions, version
 from typing import Any
 
@@ -51,7 +52,7 @@ class Entry:
         if self.revision is not None or not self.path:
             return self.revision or "1"
         package = self.path.partition(".")[0].partition(":")[0]
-        names = packages_distributions().get(package)
+        names = _distributions().get(package)
         return f"{names[0]} {version(names[0])}" if names else "unknown"
 
     def make(self, seed: int) -> Any:
@@ -73,6 +74,11 @@ class Entry:
         if "random_state" in estimator.get_params():
             estimator.set_params(random_state=seed)
         return estimator
+
+
+@cache
+def _distributions() -> Mapping[str, list[str]]:
+    return packages_distributions()
 
 
 def find(path: str) -> Any:

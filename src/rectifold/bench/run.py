@@ -8,6 +8,7 @@ from collections import defaultdict, deque
 from collections.abc import Callable, Iterable
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
+from math import inf
 from multiprocessing.connection import Connection, wait
 from time import monotonic
 from typing import Any
@@ -208,8 +209,9 @@ class _Worker:
     process: Any
     connection: Connection
     task: Task | None = None
-    cell: str = ""
-    since: float = 0.0
+    cell: str = RESAMPLING
+    since: float = inf
+    spoke: bool = False
     ended: set[str] = field(default_factory=set)
 
 
@@ -263,7 +265,7 @@ class _Crew:
 
     def _give(self, worker: _Worker) -> None:
         worker.task = self._queue.popleft() if self._queue else None
-        worker.cell, worker.since, worker.ended = "", monotonic(), set()
+        worker.cell, worker.since, worker.ended = RESAMPLING, inf, set()
         if worker.task is not None:
             # A process that has died meanwhile is noticed where it is listened to.
             with suppress(OSError):
@@ -277,13 +279,14 @@ class _Crew:
             except (EOFError, OSError):
                 worker.process.join(timeout=5)
                 code = worker.process.exitcode
-                if not worker.cell:
+                if not worker.spoke:
                     raise BenchProblem(
                         f"a worker process ended with exit code {code} before it could begin; a "
                         "script that calls run() must do so under if __name__ == '__main__'"
                     ) from None
                 self._lost(worker, FAILED, f"the process ended by itself with exit code {code}")
                 continue
+            worker.spoke = True
             if what == BEGIN:
                 worker.cell, worker.since = content, monotonic()
             elif what == ROW:
@@ -295,8 +298,8 @@ class _Crew:
         if self._limit is None:
             return
         for worker in list(self._workers):
-            # Loading modules and data is not the cell's doing: the clock starts with it.
-            if worker.task and worker.cell and monotonic() - worker.since > self._limit:
+            # Loading modules and data is not the cell's doing: the clock starts after it.
+            if worker.task and monotonic() - worker.since > self._limit:
                 self._lost(worker, TIMED_OUT, f"ended after {self._limit:g} seconds")
 
     def _lost(self, worker: _Worker, status: str, why: str) -> None:
@@ -326,7 +329,7 @@ class _Crew:
         worker.ended.add(row["classifier"])
         entry = next(one for one in worker.task.classifiers if one.name == row["classifier"])
         share = (row.get("resample_seconds") or 0.0) / len(worker.task.classifiers)
-        self._forecast.note(worker.task, entry, monotonic() - worker.since + share)
+        self._forecast.note(worker.task, entry, max(0.0, monotonic() - worker.since) + share)
         failed, late = row["status"] == FAILED, row["status"] == TIMED_OUT
         self.state = State(
             self.state.done + 1,
@@ -345,7 +348,7 @@ class _Crew:
             None if seconds is None else seconds / max(1, len(self._workers)),
             tuple(
                 f"{worker.task.source.name}, {worker.task.method.name}, seed {worker.task.seed}"
-                f"{', ' + worker.cell if worker.cell else ''}"
+                f", {worker.cell}"
                 for worker in self._workers
                 if worker.task
             ),

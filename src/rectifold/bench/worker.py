@@ -70,12 +70,12 @@ def _end_with_parent() -> None:
 
 
 def _do(task: Task, spool: Path, connection: Connection) -> None:
-    connection.send((BEGIN, RESAMPLING))
     path = spool / f"{task.label}.npz"
-    said: list[str] = []
     try:
+        data = None if path.exists() else _load(task.source)
+        connection.send((BEGIN, RESAMPLING))
         with _heard() as said:
-            prepared = _resampled(task, path)
+            prepared = Prepared.load(path) if data is None else _resample(task, data, path)
     except Exception as problem:
         for classifier in task.classifiers:
             row = row_of(task, classifier, FAILED, error=f"{RESAMPLING}: {_sentence(problem)}")
@@ -87,10 +87,7 @@ def _do(task: Task, spool: Path, connection: Connection) -> None:
     path.unlink(missing_ok=True)
 
 
-def _resampled(task: Task, path: Path) -> Prepared:
-    if path.exists():
-        return Prepared.load(path)
-    data = _load(task.source)
+def _resample(task: Task, data: Data, path: Path) -> Prepared:
     if data.fingerprint != task.fingerprint:
         raise RuntimeError(f"{task.source.name} has changed since the run began")
     prepared = prepare(data, task.method.make(task.seed), task.seed, task.protocol)
