@@ -174,7 +174,8 @@ def test_other_data_under_the_same_name_is_refused(sources, tmp_path):
 
 def command(*arguments, cwd, **options):
     program = [sys.executable, "-m", "rectifold", "bench", *map(str, arguments)]
-    environment = {**os.environ, "PYTHONPATH": str(HERE)}
+    paths = [str(HERE), *filter(None, [os.environ.get("PYTHONPATH")])]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
     return subprocess.Popen(
         program, cwd=cwd, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options
     )
