@@ -1,5 +1,6 @@
 """The parts of an experiment: names, data, protocols, scores, comparison, statistics."""
 
+from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
@@ -50,6 +51,13 @@ def test_the_registry_has_the_papers_methods_and_classifiers_under_its_names():
     assert [*bench.CLASSIFIERS, "Avg"] == list(ranks.columns)
     assert set(auprc.index) == set(PAPER_DATASETS)
     assert auprc.notna().all(axis=None)
+
+
+def test_the_documentation_lists_every_name():
+    text = (Path(__file__).parents[1] / "docs" / "experiments.md").read_text()
+    for entry in (*bench.METHODS.values(), *bench.CLASSIFIERS.values()):
+        assert f"`{entry.name}`" in text
+        assert f"`{entry.short}`" in text
 
 
 @pytest.mark.parametrize("name", bench.METHODS)

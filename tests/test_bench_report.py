@@ -137,6 +137,8 @@ def test_what_is_missing_is_said_exactly(frame):
     assert ["ecoli", "ADASYN", "failed", "ValueError: no", "LR", "1"] in failures
     assert ["ecoli", "ADASYN", "timed out", "ended after 9 seconds", "DT", "1"] in failures
     assert "over 6 data sets" in document.statement[0]
+    # Nor does the table of the data set average over what is not compared.
+    assert "over 5 classifiers and 1 seed" in table(document, "dataset-ecoli").caption
 
 
 def test_a_whole_run_lacks_nothing():

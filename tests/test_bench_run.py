@@ -17,8 +17,8 @@ pytest.importorskip("filelock")
 
 import rectifold.bench as bench  # noqa: E402
 from rectifold.bench import BenchProblem, Grid, Source, Store  # noqa: E402
-from rectifold.bench.grid import Shape, fit_cost, task_cost  # noqa: E402
-from rectifold.bench.run import Forecast  # noqa: E402
+from rectifold.bench.costs import Forecast, fit_cost, task_cost  # noqa: E402
+from rectifold.bench.data import Shape  # noqa: E402
 from rectifold.bench.store import KEY, VARYING  # noqa: E402
 
 HERE = Path(__file__).parent

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from rectifold.bench.grid import SEEDS
@@ -27,13 +27,19 @@ class Comparison:
         A row for each (data set, classifier), a column for each method. A row is there only if
         every method has ended on at least one seed, and averages only over the seeds on which all
         have. A method that failed on one of those has no value.
-    seeds : pandas.Series
-        How many seeds stand behind each row.
+    cells : pandas.MultiIndex
+        Every (data set, classifier, seed) that stands behind a row.
     """
 
     score: str
     values: pd.DataFrame
-    seeds: pd.Series[int]
+    cells: pd.Index[Any]
+
+    @property
+    def seeds(self) -> pd.Series[int]:
+        """How many seeds stand behind each row."""
+        pairs = self.cells.droplevel("seed").value_counts()
+        return pairs.reindex(self.values.index).astype(int)
 
     @property
     def greater_is_better(self) -> bool:
@@ -121,10 +127,9 @@ def compare(frame: pd.DataFrame, score: str = "auprc", protocol: str = TRAIN_ONL
     scored = counts.index[counts > 0]
     common = common[common.index.get_level_values("classifier").isin(scored)]
     grouped = common.groupby(level=["dataset", "classifier"])
-    n_seeds = grouped.size()
-    means = grouped.mean().where(grouped.count() == n_seeds.to_numpy()[:, None])
+    means = grouped.mean().where(grouped.count() == grouped.size().to_numpy()[:, None])
     means.columns.name = "method"
-    return Comparison(score, means, n_seeds)
+    return Comparison(score, means, common.index)
 
 
 def newest(frame: pd.DataFrame) -> tuple[pd.DataFrame, dict[str, list[str]]]:
@@ -218,21 +223,40 @@ def left_out(frame: pd.DataFrame, comparison: Comparison) -> list[Lack]:
     return lacks
 
 
+def compared(frame: pd.DataFrame, comparison: Comparison) -> pd.DataFrame:
+    """Choose the rows on the splits and with the classifiers of a comparison.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+        Rows of a store.
+    comparison : Comparison
+        What to choose by.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Those of them that ended well.
+    """
+    good = frame[frame["status"] == OK]
+    return good[good.set_index(list(comparison.cells.names)).index.isin(comparison.cells)]
+
+
 def spread(frame: pd.DataFrame, score: str) -> pd.DataFrame:
     """Average a score over classifiers, and tell how that varies with the seed.
 
     Parameters
     ----------
     frame : pandas.DataFrame
-        Rows of one protocol and one version of each method, all of them ended.
+        Rows of one protocol and one version of each method, from `compared`.
     score : str
         Which.
 
     Returns
     -------
     pandas.DataFrame
-        By data set and method: ``mean`` and ``std`` over seeds of the mean over classifiers.
+        By data set and method: ``mean`` and ``std`` over seeds of the mean over classifiers, and
+        the ``count`` of seeds.
     """
     by_seed = frame.groupby(["dataset", "method", "seed"])[score].mean()
-    summary = by_seed.groupby(level=["dataset", "method"]).agg(["mean", "std", "count"])
-    return summary.replace({np.inf: np.nan})
+    return by_seed.groupby(level=["dataset", "method"]).agg(["mean", "std", "count"])

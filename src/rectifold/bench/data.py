@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -77,6 +77,24 @@ class Data:
     def positives(self) -> int:
         """Rows of the class to be found."""
         return int(self.y.sum())
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What of a data set bears on cost, and tells it from another of the same name.
+
+    Attributes
+    ----------
+    rows, columns, positives : int
+        How large it is, and how many of its rows are of the class to be found.
+    fingerprint : str
+        Of its values.
+    """
+
+    rows: int
+    columns: int
+    positives: int
+    fingerprint: str
 
 
 def paper_sources(names: Sequence[str], home: str | Path | None = None) -> list[Source]:
@@ -153,6 +171,26 @@ def load(source: Source) -> Data:
     X = np.ascontiguousarray(bunch.data, dtype=np.float64)
     y = (bunch.target == 1).astype(np.intp)
     return Data(X, y, _fingerprint(X, y))
+
+
+def measure(sources: Iterable[Source]) -> dict[str, Shape]:
+    """Read data sets to learn their sizes.
+
+    Parameters
+    ----------
+    sources : iterable of Source
+        The data sets; they are there.
+
+    Returns
+    -------
+    dict of str to Shape
+        By name.
+    """
+    shapes = {}
+    for source in sources:
+        data = load(source)
+        shapes[source.name] = Shape(*data.shape, data.positives, data.fingerprint)
+    return shapes
 
 
 def _load_table(source: Source) -> Data:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import log2, sqrt
 
-from rectifold.bench.data import Source
+from rectifold.bench.costs import fit_cost, task_cost
+from rectifold.bench.data import Shape, Source
 from rectifold.bench.protocols import PROTOCOLS, TRAIN_ONLY
 from rectifold.bench.registry import CLASSIFIERS, METHODS, BenchProblem, Entry
 from rectifold.names import near
@@ -18,24 +18,6 @@ SEEDS = (42, 0, 1, 2, 3)
 #: What tells one row of a store from all others: data set, method, classifier, seed, protocol and
 #: version of the method.
 Key = tuple[str, str, str, int, str, str]
-
-
-@dataclass(frozen=True)
-class Shape:
-    """What of a data set bears on cost, and tells it from another of the same name.
-
-    Attributes
-    ----------
-    rows, columns, positives : int
-        How large it is, and how many of its rows are of the class to be found.
-    fingerprint : str
-        Of its values.
-    """
-
-    rows: int
-    columns: int
-    positives: int
-    fingerprint: str
 
 
 @dataclass(frozen=True)
@@ -190,58 +172,3 @@ class Grid:
                             yield whole * (place + 1), place, own, task
 
         return [task for *_, task in sorted(order(), key=lambda one: one[:3])]
-
-
-def task_cost(entry: Entry, classifiers: Iterable[Entry], shape: Shape) -> float:
-    """Estimate the seconds of a resampling and all its fits.
-
-    Parameters
-    ----------
-    entry : Entry
-        The sampler.
-    classifiers : iterable of Entry
-        Those that share the resampling.
-    shape : Shape
-        Of the data set.
-
-    Returns
-    -------
-    float
-        Rough: it is for the order of things, and a run corrects it by what it measures.
-    """
-    search = 0.0 if entry.kind == "none" else 0.01 + 1e-10 * shape.rows**2 * shape.columns
-    return search + sum(fit_cost(one, entry, shape) for one in classifiers)
-
-
-def fit_cost(classifier: Entry, entry: Entry, shape: Shape) -> float:
-    """Estimate the seconds of a fit.
-
-    Parameters
-    ----------
-    classifier : Entry
-        What is fitted.
-    entry : Entry
-        The sampler before it.
-    shape : Shape
-        Of the data set.
-
-    Returns
-    -------
-    float
-        Rough, as `task_cost`.
-    """
-    majority = shape.rows - shape.positives
-    sizes = {"oversampling": 2 * majority, "undersampling": 2 * shape.positives}
-    n = 0.8 * max(2, sizes.get(entry.kind, shape.rows))
-    d = shape.columns
-    # Measured on a dozen of the paper's sets, with one thread.
-    seconds = {
-        "LR": 1e-7 * n * d,
-        "KNN": 4e-11 * n * shape.rows * d,
-        "DT": 1e-7 * n * d * log2(n),
-        "SVM": 1.5e-10 * n**2 * d,
-        "XGB": 0.02 + 1.2e-6 * n * d,
-        "RF": 0.1 + 4e-6 * n * sqrt(d) * log2(n),
-        "GBM": 0.05 + 1.3e-6 * n * d * log2(n),
-    }
-    return 0.005 + seconds.get(classifier.name, seconds["RF"])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import shutil
-from collections import defaultdict, deque
+from collections import deque
 from collections.abc import Callable, Iterable
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
@@ -15,9 +15,10 @@ from typing import Any
 
 from joblib import cpu_count
 
-from rectifold.bench.data import Source, fetch, load
-from rectifold.bench.grid import Grid, Key, Shape, Task, fit_cost
-from rectifold.bench.registry import BenchProblem, Entry
+from rectifold.bench.costs import Forecast
+from rectifold.bench.data import Shape, fetch, measure
+from rectifold.bench.grid import Grid, Key, Task
+from rectifold.bench.registry import BenchProblem
 from rectifold.bench.store import FAILED, OK, TIMED_OUT, Store
 from rectifold.bench.worker import BEGIN, RESAMPLING, ROW, row_of, serve
 
@@ -106,26 +107,6 @@ def run(
     return crew.state
 
 
-def measure(sources: Iterable[Source]) -> dict[str, Shape]:
-    """Read data sets to learn their sizes.
-
-    Parameters
-    ----------
-    sources : iterable of Source
-        The data sets; they are there.
-
-    Returns
-    -------
-    dict of str to Shape
-        By name.
-    """
-    shapes = {}
-    for source in sources:
-        data = load(source)
-        shapes[source.name] = Shape(*data.shape, data.positives, data.fingerprint)
-    return shapes
-
-
 def _refuse_other_data(store: Store, shapes: dict[str, Shape]) -> None:
     known = store.read()[["dataset", "data_fingerprint"]].drop_duplicates()
     for name, fingerprint in known.itertuples(index=False):
@@ -141,65 +122,6 @@ def _left(tasks: Iterable[Task], done: set[Key]) -> list[Task]:
         task.without(one.name for one in task.classifiers if task.key(one) in done)
         for task in tasks
     ]
-
-
-class Forecast:
-    """What is left to do, in seconds of one process: the rough model, corrected by measurement.
-
-    Parameters
-    ----------
-    shapes : dict of str to Shape
-        Of the data sets.
-    tasks : list of Task
-        What is to be done.
-    """
-
-    def __init__(self, shapes: dict[str, Shape], tasks: list[Task]) -> None:
-        self._left: dict[Key, float] = {}
-        self._by_classifier: dict[str, float] = defaultdict(float)
-        for task in tasks:
-            for one in task.classifiers:
-                cost = fit_cost(one, task.method, shapes[task.source.name])
-                self._left[task.key(one)] = cost
-                self._by_classifier[one.name] += cost
-        self._measured: dict[str, list[float]] = defaultdict(lambda: [0.0, 0.0])
-
-    def note(self, task: Task, classifier: Entry, seconds: float) -> None:
-        """Take a fit off, and learn from it.
-
-        Parameters
-        ----------
-        task : Task
-            What the fit belonged to.
-        classifier : Entry
-            What was fitted.
-        seconds : float
-            What it took, with its share of the resampling.
-        """
-        cost = self._left.pop(task.key(classifier), 0.0)
-        self._by_classifier[classifier.name] -= cost
-        # Recent fits count more: costs drift as sets grow.
-        sums = self._measured[classifier.name]
-        sums[0] = 0.995 * sums[0] + seconds
-        sums[1] = 0.995 * sums[1] + cost
-
-    def seconds(self) -> float | None:
-        """Estimate what is left.
-
-        Returns
-        -------
-        float or None
-            Seconds of one process; None before the first fit.
-        """
-        known = [sums for sums in self._measured.values() if sums[1] > 0]
-        if not known:
-            return None
-        overall = sum(taken for taken, _ in known) / sum(cost for _, cost in known)
-        total = 0.0
-        for name, cost in self._by_classifier.items():
-            taken, guessed = self._measured[name]
-            total += max(0.0, cost) * (taken / guessed if guessed > 0 else overall)
-        return total
 
 
 @dataclass
@@ -330,6 +252,8 @@ class _Crew:
         entry = next(one for one in worker.task.classifiers if one.name == row["classifier"])
         share = (row.get("resample_seconds") or 0.0) / len(worker.task.classifiers)
         self._forecast.note(worker.task, entry, max(0.0, monotonic() - worker.since) + share)
+        # Until the next cell begins, no clock runs.
+        worker.since = inf
         failed, late = row["status"] == FAILED, row["status"] == TIMED_OUT
         self.state = State(
             self.state.done + 1,

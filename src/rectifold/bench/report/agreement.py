@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import pandas as pd
 
-from rectifold.bench.comparison import Comparison, spread
+from rectifold.bench.comparison import Comparison, compared, spread
 from rectifold.bench.data import NOTES
 from rectifold.bench.paper import paper_auprc, paper_ranks
 from rectifold.bench.report.document import NONE, Section, Table, file_name, rows_of
 from rectifold.bench.report.wording import count, number
-from rectifold.bench.store import OK
 
 
 def sections(comparison: Comparison, ranks: pd.DataFrame) -> list[Section]:
@@ -109,13 +108,7 @@ def every_dataset(frame: pd.DataFrame, comparison: Comparison) -> Section:
         With a folded section for each data set.
     """
     printed = paper_auprc()
-    whole = frame[frame["status"] == OK]
-    # Only cells that are compared: the same classifiers and seeds for every method.
-    kept = whole.set_index(["dataset", "classifier"]).index.isin(comparison.values.index)
-    ended = frame.groupby(["dataset", "classifier", "seed"])["method"].nunique()
-    all_methods = ended[ended == comparison.values.shape[1]].index
-    same = whole.set_index(["dataset", "classifier", "seed"]).index.isin(all_methods)
-    figures = spread(whole[kept & same], comparison.score)
+    figures = spread(compared(frame, comparison), comparison.score)
     section = Section(
         "Every data set",
         [

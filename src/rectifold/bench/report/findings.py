@@ -130,8 +130,8 @@ def _what_was_run(frame: pd.DataFrame, comparison: Comparison) -> Section:
         for status, n in ended.items()
         if status != "ok"
     ]
-    compared = comparison.seeds
-    n_sets = compared.index.get_level_values("dataset").nunique()
+    seeds = comparison.seeds
+    n_sets = seeds.index.get_level_values("dataset").nunique()
     versions = pd.Series([json.loads(text) for text in frame["versions"].unique()])
     libraries = sorted({(name, version) for one in versions for name, version in one.items()})
     return Section(
@@ -142,9 +142,9 @@ def _what_was_run(frame: pd.DataFrame, comparison: Comparison) -> Section:
             "80/20, stratified, once for each seed; features are standardised and samplers fitted "
             "on the training part alone; library defaults everywhere; the seed goes to whatever "
             "takes one.",
-            f"Methods are compared on {count(len(compared), 'pair')} of data set and classifier "
+            f"Methods are compared on {count(len(seeds), 'pair')} of data set and classifier "
             f"({count(n_sets, 'data set')}) where every method has ended, over the seeds on which "
-            f"all have: {compared.min()} to {compared.max()} of them. A method that failed there "
+            f"all have: {seeds.min()} to {seeds.max()} of them. A method that failed there "
             "ranks last.",
             "Libraries: "
             + ", ".join(f"{name} {version}" for name, version in libraries)

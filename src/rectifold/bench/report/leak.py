@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pandas as pd
 
-from rectifold.bench.comparison import Comparison
+from rectifold.bench.comparison import Comparison, compared
 from rectifold.bench.paper import paper_ranks
 from rectifold.bench.report.document import Section, Table, file_name
 from rectifold.bench.report.wording import count, number
-from rectifold.bench.store import OK
 
 
 def sections(comparison: Comparison, leaked: pd.DataFrame) -> list[Section]:
@@ -26,7 +27,7 @@ def sections(comparison: Comparison, leaked: pd.DataFrame) -> list[Section]:
     list of Section
         Empty without such rows.
     """
-    leaked = leaked[leaked["status"] == OK]
+    leaked = compared(leaked, comparison)
     found = [one for name in leaked["method"].unique() if (one := _of(comparison, leaked, name))]
     if not found:
         return []
@@ -51,14 +52,13 @@ def _of(comparison: Comparison, leaked: pd.DataFrame, name: str) -> Table | None
     rows = leaked[leaked["method"] == name]
     grouped = rows.groupby(["dataset", "classifier"])[comparison.score]
     means = grouped.mean()
-    # As many seeds on both sides, or one of them is the steadier.
-    enough = grouped.size().reindex(comparison.values.index) >= comparison.seeds
-    honest = comparison.values[enough]
+    # The same seeds on both sides, or one of them is the steadier.
+    honest = comparison.values[grouped.size().reindex(comparison.values.index) == comparison.seeds]
     if honest.empty:
         return None
     swapped = honest.assign(**{name: means.reindex(honest.index)})
-    before = Comparison(comparison.score, honest, comparison.seeds[enough]).rank_table()
-    after = Comparison(comparison.score, swapped, comparison.seeds[enough]).rank_table()
+    before = replace(comparison, values=honest).rank_table()
+    after = replace(comparison, values=swapped).rank_table()
     printed = paper_ranks()
     beside = name in printed.index and len(before) == len(printed)
     gain = (swapped[name] - honest[name]).groupby(level="classifier").mean()
