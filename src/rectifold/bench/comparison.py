@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 
 import pandas as pd
 
@@ -33,7 +32,7 @@ class Comparison:
 
     score: str
     values: pd.DataFrame
-    cells: pd.Index[Any]
+    cells: pd.MultiIndex
 
     @property
     def seeds(self) -> pd.Series[int]:
@@ -129,7 +128,8 @@ def compare(frame: pd.DataFrame, score: str = "auprc", protocol: str = TRAIN_ONL
     grouped = common.groupby(level=["dataset", "classifier"])
     means = grouped.mean().where(grouped.count() == grouped.size().to_numpy()[:, None])
     means.columns.name = "method"
-    return Comparison(score, means, common.index)
+    cells = pd.MultiIndex.from_frame(common.index.to_frame(index=False))
+    return Comparison(score, means, cells)
 
 
 def newest(frame: pd.DataFrame) -> tuple[pd.DataFrame, dict[str, list[str]]]:
