@@ -144,7 +144,8 @@ def test_what_is_missing_is_said_exactly(frame):
 def test_a_whole_run_lacks_nothing():
     whole = find(made_up(datasets=PAPER_DATASETS[:5], methods=["None", "GMR"], seeds=range(5)))
     section = next(one for one in whole.sections if one.title == "What is missing")
-    assert section.parts[0].startswith("Nothing: ")
+    assert section.parts[0].startswith("Of what was begun, nothing: ")
+    assert "27 data sets, 22 are not in the store: sick_euthyroid, spectr" in section.parts[1]
 
 
 def test_a_small_store_of_ones_own_gets_a_report_without_the_paper(tmp_path):

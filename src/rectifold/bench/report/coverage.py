@@ -8,8 +8,9 @@ from rectifold.bench.comparison import Comparison, in_order, left_out
 from rectifold.bench.data import NOTES
 from rectifold.bench.registry import CLASSIFIERS, METHODS
 from rectifold.bench.report.document import Section, Table, rows_of
-from rectifold.bench.report.wording import listing, number
+from rectifold.bench.report.wording import count, listing, number, span
 from rectifold.bench.store import FAILED, OK, TIMED_OUT
+from rectifold.datasets import PAPER_DATASETS
 
 #: Failures that are shown; the store has the others.
 _MOST = 50
@@ -87,7 +88,7 @@ def missing(frame: pd.DataFrame, comparison: Comparison, older: dict[str, list[s
                 [
                     one.dataset,
                     f"{one.compared} of {one.classifiers}",
-                    f"{one.least} to {one.most}" if one.least != one.most else str(one.most),
+                    span(one.least, one.most),
                     *(f"{int(ended.get(status, 0)):,}" for status in (OK, FAILED, TIMED_OUT)),
                     f"{n_methods * one.classifiers * seeds - len(part):,}",
                 ]
@@ -103,7 +104,15 @@ def missing(frame: pd.DataFrame, comparison: Comparison, older: dict[str, list[s
         )
     else:
         section.parts.append(
-            "Nothing: every method has ended on every cell, with five seeds or more."
+            "Of what was begun, nothing: every method has ended on every cell, with five seeds or "
+            "more."
+        )
+    begun = set(frame["dataset"])
+    absent = [name for name in PAPER_DATASETS if name not in begun]
+    if absent and len(absent) < len(PAPER_DATASETS):
+        section.parts.append(
+            f"Of the paper's {len(PAPER_DATASETS)} data sets, {count(len(absent), 'is', 'are')} "
+            f"not in the store: {listing(absent)}."
         )
     ends = frame[frame["status"] != OK]
     kinds = ends.groupby(["dataset", "method", "status", "error"])["classifier"].agg(list)
@@ -122,7 +131,7 @@ def missing(frame: pd.DataFrame, comparison: Comparison, older: dict[str, list[s
             )
         )
     for name, note in NOTES.items():
-        if name in set(frame["dataset"]):
+        if name in begun:
             section.parts.append(f"{name} {note}.")
     if older:
         section.parts.append(

@@ -13,7 +13,7 @@ from rectifold.bench.protocols import BEFORE_SPLIT, TRAIN_ONLY
 from rectifold.bench.registry import METHODS, BenchProblem, method
 from rectifold.bench.report import agreement, coverage, leak, ranks, significance
 from rectifold.bench.report.document import GMR, NONE, Document, Section
-from rectifold.bench.report.wording import count, equation, listing, number
+from rectifold.bench.report.wording import count, equation, listing, number, span
 from rectifold.bench.statistics import (
     ALPHA,
     LEAST_BLOCKS,
@@ -108,7 +108,8 @@ def _statement(comparison: Comparison, table: pd.DataFrame) -> list[str]:
         f"GMR against no sampling, with data sets as blocks: {verdict} (Wilcoxon "
         f"{equation(one.pvalue)}; mean AUPRC {number(one.difference, 4, sign=True)}, 95 % "
         f"interval {number(one.low, 4, sign=True)} to {number(one.high, 4, sign=True)}; "
-        f"{one.wins} wins, {one.ties} ties, {one.losses} losses)."
+        f"{count(one.wins, 'win')}, {count(one.ties, 'tie')}, "
+        f"{count(one.losses, 'loss', 'losses')})."
     )
     return sentences
 
@@ -144,8 +145,8 @@ def _what_was_run(frame: pd.DataFrame, comparison: Comparison) -> Section:
             "takes one.",
             f"Methods are compared on {count(len(seeds), 'pair')} of data set and classifier "
             f"({count(n_sets, 'data set')}) where every method has ended, over the seeds on which "
-            f"all have: {seeds.min()} to {seeds.max()} of them. A method that failed there "
-            "ranks last.",
+            f"all have: {span(seeds.min(), seeds.max())} of them. A method that failed there ranks "
+            "last.",
             "Libraries: "
             + ", ".join(f"{name} {version}" for name, version in libraries)
             + f". The paper: {CITATION}.",

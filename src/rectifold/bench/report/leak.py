@@ -42,11 +42,12 @@ def sections(comparison: Comparison, leaked: pd.DataFrame) -> list[Section]:
         ],
         warning=True,
     )
-    section.parts += found
+    for words, table in found:
+        section.parts += [words, table]
     return [section]
 
 
-def _of(comparison: Comparison, leaked: pd.DataFrame, name: str) -> Table | None:
+def _of(comparison: Comparison, leaked: pd.DataFrame, name: str) -> tuple[str, Table] | None:
     if name not in comparison.values.columns:
         return None
     rows = leaked[leaked["method"] == name]
@@ -79,7 +80,12 @@ def _of(comparison: Comparison, leaked: pd.DataFrame, name: str) -> Table | None
             number(gain.mean(), 4, sign=True),
         ]
     )
-    return Table(
+    paper = f"; the paper prints {number(printed.loc[name, 'Avg'])}" if beside else ""
+    words = (
+        f"{name} would have the average rank {number(after.loc[name, 'Avg'])} instead of "
+        f"{number(before.loc[name, 'Avg'])}{paper}."
+    )
+    return words, Table(
         f"leak-{file_name(name.lower())}",
         f"{name}: average ranks over {count(n_sets, 'data set')}, honest and leaked.",
         ["", *before.columns],

@@ -62,6 +62,17 @@ def count(n: int, one: str, many: str = "") -> str:
     return f"{n:,} {one if n == 1 else many or one + 's'}"
 
 
+def span(least: int, most: int) -> str:
+    """Write a range of counts.
+
+    Examples
+    --------
+    >>> span(1, 5), span(5, 5)
+    ('1 to 5', '5')
+    """
+    return f"{least} to {most}" if least != most else str(most)
+
+
 def listing(names: Iterable[object]) -> str:
     """Write names one after another.
 
