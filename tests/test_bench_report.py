@@ -4,6 +4,7 @@ import itertools
 import json
 import re
 from html.parser import HTMLParser
+from pathlib import Path
 from xml.etree import ElementTree
 
 import numpy as np
@@ -170,6 +171,24 @@ def test_methods_can_be_chosen(frame):
     document = find(frame, ["gmr", "None", "ENN"])
     assert len(table(document, "ranks").rows) == 3
     assert "the paper prints" not in document.statement[0]
+
+
+ROOT = Path(__file__).parents[1]
+
+
+def test_what_is_published_is_made_from_the_results_beside_it():
+    document = find(Store(ROOT / "results" / "paper").read())
+    report = (ROOT / "results" / "paper" / "report" / "README.md").read_text()
+    assert all(sentence in report for sentence in document.statement[:2])
+    for row in table(document, "ranks").rows:
+        # All but the interval, which may differ in its last digit with the version of SciPy.
+        assert " | ".join(row[1:9]) in report
+    ranks = {row[0]: row for row in table(document, "ranks").rows}
+    leaked = table(document, "leak-gmr").rows[1][-1]
+    for path in ("README.md", "results/README.md"):
+        text = (ROOT / path).read_text()
+        for figure in (ranks["GMR"][8], ranks["None"][8], leaked):
+            assert figure in text, f"{path} does not have {figure}"
 
 
 class Page(HTMLParser):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pandas as pd
+from scipy.stats import spearmanr
 
 from rectifold.bench.comparison import Comparison, compared, spread
 from rectifold.bench.data import NOTES
@@ -44,6 +45,15 @@ def sections(comparison: Comparison, ranks: pd.DataFrame) -> list[Section]:
             f"sign, {number(gaps[NONE].mean(), 4, sign=True)}).",
             _of_none(here, printed, gaps),
         ]
+    printed_ranks = paper_ranks()["Avg"]
+    # Ranks among other methods, or fewer, are not those of the paper.
+    if set(ranks.index) == set(printed_ranks.index):
+        ours, theirs = ranks.loc[methods, "Avg"], printed_ranks[methods]
+        section.parts.append(
+            f"The average ranks of {count(len(methods), 'method')}, all but GMR, differ from the "
+            f"paper's by {number((ours - theirs).abs().mean())} on average; the rank correlation "
+            f"of the two is {number(spearmanr(ours, theirs).statistic)} (Spearman)."
+        )
     section.parts.append(_of_baselines(gaps, ranks))
     return [section]
 
