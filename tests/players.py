@@ -88,6 +88,35 @@ class Mute(Patient):
     decision_function = property()
 
 
+class Refusing(Patient):
+    """Can't be made."""
+
+    def __init__(self):
+        raise ValueError("not today")
+
+
+class PlainSampler:
+    """Has `fit_resample`, and nothing else."""
+
+    def fit_resample(self, X, y):
+        return X.tolist(), y.tolist()
+
+
+class PlainClassifier:
+    """Has `fit`, `predict` and `predict_proba`, and nothing else."""
+
+    def fit(self, X, y):
+        self.mean = X[:, 0].mean()
+        return self
+
+    def predict(self, X):
+        return (X[:, 0] > self.mean).astype(int)
+
+    def predict_proba(self, X):
+        share = 1 / (1 + np.exp(self.mean - X[:, 0]))
+        return np.column_stack((1 - share, share))
+
+
 def not_an_estimator():
     """Make something else."""
     return object()

@@ -1,5 +1,7 @@
 """The parts of an experiment: names, data, protocols, scores, comparison, statistics."""
 
+import warnings
+from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar
 
@@ -112,10 +114,16 @@ def test_names_are_found_in_any_case_and_by_abbreviation():
         (bench.method, "players:Quick", "is no method: what it makes has no fit_resample"),
         (bench.classifier, "players:Keeper", "is no classifier: what it makes has no predict"),
         (bench.method, "players:np", "is no class and no function"),
-        (bench.method, "players:not_an_estimator", "makes no estimator without arguments"),
+        (
+            bench.method,
+            "players:not_an_estimator",
+            "is no method: what it makes has no fit_resample",
+        ),
         (bench.method, "SMOTE=players:Keeper", "the name 'SMOTE' is taken by imblearn"),
         (bench.method, "rectifold:GMR", "the name 'GMR' is taken by rectifold:GMR"),
         (bench.method, "a b=players:Keeper", "there is no method"),
+        (bench.method, "Avg=players:Keeper", "'Avg' is what tables call averages"),
+        (bench.classifier, "players:Refusing", "makes no estimator without arguments: not today"),
     ],
 )
 def test_a_wrong_name_gets_the_nearest_and_the_list(find, name, sentence):
@@ -152,6 +160,7 @@ def test_what_is_missing_is_downloaded_once_and_only_if_allowed(tmp_path, monkey
     [
         ({"methods": []}, "at least one method"),
         ({"seeds": (1, 1)}, "seed 1 is named twice"),
+        ({"seeds": np.array([5_000_000_000])}, "a seed must be from 0 to 4294967295"),
         ({"sources": [Source("a"), Source("a")]}, "data set 'a' is named twice"),
         ({"protocols": ("train_only",)}, "'train_only'; did you mean 'train-only'"),
     ],
@@ -189,13 +198,13 @@ def test_before_split_is_the_leak_that_it_says_it_is(data):
 
 
 def test_prepared_rows_survive_a_file(data, tmp_path):
-    prepared = prepare(data, None, 0, TRAIN_ONLY)
+    prepared = replace(prepare(data, None, 0, TRAIN_ONLY), warnings=("UserWarning",))
     prepared.save(tmp_path / "rows.npz")
     again = Prepared.load(tmp_path / "rows.npz")
     np.testing.assert_array_equal(again.X_train, prepared.X_train)
     np.testing.assert_array_equal(again.y_test, prepared.y_test)
     assert (again.before, again.after) == (prepared.before, prepared.after)
-    assert again.seconds == prepared.seconds
+    assert (again.seconds, again.warnings) == (prepared.seconds, prepared.warnings)
 
 
 def test_a_sampler_that_leaves_one_class_fails(data):
@@ -205,6 +214,75 @@ def test_a_sampler_that_leaves_one_class_fails(data):
 
     with pytest.raises(ValueError, match="left one class only"):
         prepare(data, Eraser(), 0, TRAIN_ONLY)
+
+
+@pytest.mark.parametrize("rows", [[0, 1, -1], [0, 1, 2, 3, 4, 5, -1, -2]])
+def test_a_leak_that_leaves_a_part_with_one_class_fails(data, rows):
+    class Few(Spy):
+        def _fit_resample(self, X, y):
+            order = np.argsort(y, kind="stable")[rows]
+            return X[order], y[order]
+
+    with pytest.raises(ValueError, match=r"one class only|least populated"):
+        prepare(data, Few(), 0, BEFORE_SPLIT)
+
+
+def test_what_a_sampler_does_to_its_input_stays_in_its_resampling(data):
+    class InPlace(Spy):
+        def _fit_resample(self, X, y):
+            before = X.copy(), y.copy()
+            X[:], y[:] = 0, 1
+            return before
+
+    X, y = data.X.copy(), data.y.copy()
+    for protocol, before in ((TRAIN_ONLY, (320, 48)), (BEFORE_SPLIT, (400, 60))):
+        assert prepare(data, InPlace(), 0, protocol).before == before
+        np.testing.assert_array_equal(data.X, X)
+        np.testing.assert_array_equal(data.y, y)
+
+
+def test_a_sampler_whose_rows_and_labels_do_not_fit_fails(data):
+    class Odd:
+        def fit_resample(self, X, y):
+            return X.tolist(), y[:-1].tolist()
+
+    with pytest.raises(ValueError, match="do not fit"):
+        prepare(data, Odd(), 0, TRAIN_ONLY)
+
+
+def test_estimators_need_be_no_more_than_the_documentation_says(data):
+    sampler = bench.method("players:PlainSampler").make(3)
+    prepared = prepare(data, sampler, 0, TRAIN_ONLY)
+    classifier = bench.classifier("players:PlainClassifier").make(3)
+    classifier.fit(prepared.X_train, prepared.y_train)
+    assert 0 < score(classifier, prepared.X_test, prepared.y_test)["auprc"] <= 1
+
+
+def test_scores_that_are_no_numbers_fail(data):
+    model = LogisticRegression().fit(data.X, data.y)
+    ordinary = data.y == 0
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        with pytest.raises(ValueError, match="is no finite number"):
+            score(model, data.X[ordinary], data.y[ordinary])
+
+
+def test_a_changed_module_is_another_version(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(tmp_path)
+    text = "from imblearn.under_sampling import TomekLinks as Mine\n"
+    versions = []
+    for content in (text, text + "# changed\n", text):
+        (tmp_path / "versioned_module.py").write_text(content)
+        versions.append(bench.method("versioned_module:Mine").version)
+    assert versions[0] == versions[2] != versions[1]
+    assert bench.METHODS["SMOTE"].version.startswith("imbalanced-learn 0.")
+
+
+def test_a_module_that_can_not_be_imported_is_said_so(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "broken_module.py").write_text("def (\n")
+    with pytest.raises(BenchProblem, match="'broken_module:X' can't be imported: invalid syntax"):
+        bench.method("broken_module:X")
 
 
 def test_scores_are_those_of_scikit_learn(data):
@@ -269,6 +347,17 @@ def test_tables_that_can_not_be_used_are_refused(tmp_path, label, sentence):
     frame = pd.DataFrame({"x": np.arange(60.0), "label": label})
     with pytest.raises(BenchProblem, match=sentence):
         load(own(tmp_path, frame))
+
+
+def test_categories_that_no_row_has_do_not_count(tmp_path):
+    label = pd.Categorical(["a"] * 40 + ["b"] * 20, categories=["a", "b", "c"])
+    pd.DataFrame({"x": np.arange(60.0), "label": label}).to_parquet(tmp_path / "own.parquet")
+    assert load(Source("own", str(tmp_path / "own.parquet"), "label")).positives == 20
+
+
+def test_a_table_of_ones_own_does_not_take_the_name_of_one_of_the_papers():
+    with pytest.raises(BenchProblem, match="'ecoli' is one of the paper's data sets"):
+        Source("ecoli", "ecoli.csv", "label")
 
 
 def test_a_table_without_its_target_is_refused(tmp_path):
@@ -338,6 +427,8 @@ def test_the_newest_version_of_a_method_counts():
     kept, older = newest(pd.concat([new, old]))
     assert list(kept["auprc"]) == [0.2]
     assert older == {"GMR": ["1"]}
+    kept, _ = newest(pd.concat([new.assign(protocol=BEFORE_SPLIT), old]))
+    assert len(kept) == 2
 
 
 #: Demšar, Statistical comparisons of classifiers over multiple data sets (2006), table 6.

@@ -172,6 +172,30 @@ def test_other_data_under_the_same_name_is_refused(sources, tmp_path):
     assert len(store.read()) == 1
 
 
+def test_another_sampler_or_classifier_under_the_same_name_is_refused(sources, tmp_path):
+    store = Store(tmp_path / "store")
+
+    def grid(sampler, classifier):
+        chosen = [bench.method(f"own={sampler}")], [bench.classifier(f"mine={classifier}")]
+        return Grid(sources[:1], *chosen, seeds=(0,))
+
+    bench.run(grid("players:Keeper", "players:Quick"), store)
+    for sampler, classifier, what in (
+        ("players:Broken", "players:Quick", "method of the name 'own', players:Keeper"),
+        ("players:Keeper", "players:Patient", "classifier of the name 'mine', players:Quick"),
+    ):
+        with pytest.raises(BenchProblem, match=f"results of another {what}"):
+            bench.run(grid(sampler, classifier), store)
+    assert len(store.read()) == 1
+
+
+def test_numbers_of_processes_are_those_of_joblib(sources, tmp_path):
+    grid = Grid(sources[:1], [bench.method("None")], [bench.classifier("LR")], seeds=np.arange(2))
+    with pytest.raises(BenchProblem, match="n_jobs must be a whole number other than 0"):
+        bench.run(grid, Store(tmp_path / "store"), n_jobs=0)
+    assert bench.run(grid, Store(tmp_path / "store"), n_jobs=-1).done == 2
+
+
 def command(*arguments, cwd, **options):
     program = [sys.executable, "-m", "rectifold", "bench", *map(str, arguments)]
     paths = [str(HERE), *filter(None, [os.environ.get("PYTHONPATH")])]

@@ -97,6 +97,21 @@ def test_a_journal_of_another_format_is_refused_and_left_alone(store):
     assert store.journal.read_text() == '{"format": 99}\n{"strange": 1}\n'
 
 
+@pytest.mark.parametrize("line", ['{"a": 1}', "[1]", "words", '{"format": 1}\n{"a": 1}'])
+def test_a_journal_of_something_else_is_refused_and_left_alone(store, line):
+    store.folder.mkdir()
+    store.journal.write_text(f"{line}\n")
+    with pytest.raises(BenchProblem, match="has a line that no run wrote"), store.writing():
+        pass
+    assert store.journal.read_text() == f"{line}\n"
+
+
+def test_text_that_is_no_unicode_is_kept_by_its_codes(store):
+    with store.writing():
+        store.add(row(error="half of a pair: \ud800"))
+    assert store.read()["error"].iloc[0] == "half of a pair: \\ud800"
+
+
 def test_a_parquet_file_that_is_no_store_is_refused_and_left_alone(store):
     store.folder.mkdir()
     pd.DataFrame({"a": [1]}).to_parquet(store.results)
@@ -110,8 +125,9 @@ def test_a_parquet_file_that_is_no_store_is_refused_and_left_alone(store):
 
 def test_a_file_is_no_store(tmp_path):
     (tmp_path / "file").touch()
-    with pytest.raises(BenchProblem, match="is a file, and a store is a folder"):
-        Store(tmp_path / "file").check()
+    for folder in (tmp_path / "file", tmp_path / "file" / "below"):
+        with pytest.raises(BenchProblem, match="file' is a file, and a store is a folder"):
+            Store(folder).check()
 
 
 def test_one_run_at_a_time(store):

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 import pandas as pd
 
-from rectifold.bench.grid import SEEDS
 from rectifold.bench.protocols import TRAIN_ONLY
 from rectifold.bench.registry import CLASSIFIERS, METHODS
 from rectifold.bench.scores import SCORES
@@ -81,8 +81,7 @@ class Comparison:
         """
         n = self.values.index.get_level_values("classifier").nunique()
         grouped = self.values.groupby(level="dataset", sort=False)
-        means = grouped.mean().where(grouped.count() == grouped.size().to_numpy()[:, None])
-        return means[grouped.size() == n]
+        return _means(grouped)[grouped.size() == n]
 
     def mean_ranks(self) -> pd.DataFrame:
         """Average the ranks over classifiers.
@@ -114,22 +113,31 @@ def compare(frame: pd.DataFrame, score: str = "auprc", protocol: str = TRAIN_ONL
     Comparison
         Its values.
     """
-    rows = frame[(frame["protocol"] == protocol) & frame["status"].isin([OK, FAILED])]
+    frame = frame[frame["protocol"] == protocol]
+    rows = frame[frame["status"].isin([OK, FAILED])]
     index = ["dataset", "classifier", "seed"]
-    methods = in_order(rows["method"].unique(), METHODS)
+    methods = in_order(frame["method"].unique(), METHODS)
     keyed = rows.set_index([*index, "method"])
     values = keyed[score].unstack("method").reindex(columns=methods)
     ended = keyed["status"].notna().unstack("method", fill_value=False)
+    ended = ended.reindex(columns=methods, fill_value=False)
     common = values[ended.all(axis=1)]
     # A score that a classifier never has, such as the Brier score of a ranking, is no failure.
     counts = keyed[score].groupby(level="classifier").count()
     scored = counts.index[counts > 0]
     common = common[common.index.get_level_values("classifier").isin(scored)]
-    grouped = common.groupby(level=["dataset", "classifier"])
-    means = grouped.mean().where(grouped.count() == grouped.size().to_numpy()[:, None])
+    # Where all have failed, there is nothing to compare.
+    common = common.dropna(how="all")
+    means = _means(common.groupby(level=["dataset", "classifier"]))
     means.columns.name = "method"
     cells = pd.MultiIndex.from_frame(common.index.to_frame(index=False))
     return Comparison(score, means, cells)
+
+
+def _means(grouped: Any) -> pd.DataFrame:
+    # A mean of some is no mean: what has failed once has none.
+    means: pd.DataFrame = grouped.mean()
+    return means.where(grouped.count() == grouped.size().to_numpy()[:, None])
 
 
 def newest(frame: pd.DataFrame) -> tuple[pd.DataFrame, dict[str, list[str]]]:
@@ -143,18 +151,19 @@ def newest(frame: pd.DataFrame) -> tuple[pd.DataFrame, dict[str, list[str]]]:
     Returns
     -------
     frame : pandas.DataFrame
-        Rows of one version for each method: the one that was run last.
+        Rows of one version for each method and protocol: the one that was run last.
     older : dict of str to list of str
         The versions that were left out, by method.
     """
-    finished = frame[["method", "method_version", "finished"]].sort_values("finished")
-    versions = finished.drop_duplicates(["method", "method_version"], keep="last")
-    last = dict(zip(versions["method"], versions["method_version"], strict=True))
+    kinds = ["protocol", "method"]
+    order = frame.sort_values("finished", kind="stable").drop_duplicates(kinds, keep="last")
+    last = order.set_index(kinds)["method_version"]
+    wanted = last.reindex(pd.MultiIndex.from_frame(frame[kinds]))
+    current = frame["method_version"].to_numpy() == wanted.to_numpy()
     older: dict[str, list[str]] = {}
-    for method, version in zip(versions["method"], versions["method_version"], strict=True):
-        if version != last[method]:
-            older.setdefault(method, []).append(version)
-    return frame[frame["method_version"] == frame["method"].map(last)], older
+    for one in frame.loc[~current, ["method", "method_version"]].drop_duplicates().itertuples():
+        older.setdefault(str(one.method), []).append(str(one.method_version))
+    return frame[current], older
 
 
 def in_order(names: Iterable[str], known: Iterable[str]) -> list[str]:
@@ -188,6 +197,8 @@ class Lack:
         How many classifiers are compared, and how many there are.
     least, most : int
         Over how many seeds those are compared.
+    undone : int
+        Fits that have neither ended nor timed out.
     """
 
     dataset: str
@@ -195,6 +206,7 @@ class Lack:
     classifiers: int
     least: int
     most: int
+    undone: int
 
 
 def left_out(frame: pd.DataFrame, comparison: Comparison) -> list[Lack]:
@@ -210,16 +222,20 @@ def left_out(frame: pd.DataFrame, comparison: Comparison) -> list[Lack]:
     Returns
     -------
     list of Lack
-        One for each data set with fewer classifiers than others, or fewer seeds than the paper's.
+        One for each data set on which not every method has ended with every classifier and seed
+        that there is in the frame.
     """
-    n_classifiers = comparison.values.index.get_level_values("classifier").nunique()
+    n_classifiers = frame["classifier"].nunique()
+    whole = frame["method"].nunique() * n_classifiers * frame["seed"].nunique()
     lacks = []
     for name in sorted(frame["dataset"].unique()):
-        seeds = comparison.seeds[comparison.seeds.index.get_level_values("dataset") == name]
-        if len(seeds) == n_classifiers and seeds.min() >= len(SEEDS):
+        part = frame[frame["dataset"] == name]
+        if part["status"].isin([OK, FAILED]).sum() == whole:
             continue
+        seeds = comparison.seeds[comparison.seeds.index.get_level_values("dataset") == name]
         least, most = (int(seeds.min()), int(seeds.max())) if len(seeds) else (0, 0)
-        lacks.append(Lack(str(name), len(seeds), n_classifiers, least, most))
+        undone = whole - len(part)
+        lacks.append(Lack(str(name), len(seeds), n_classifiers, least, most, undone))
     return lacks
 
 
@@ -242,21 +258,27 @@ def compared(frame: pd.DataFrame, comparison: Comparison) -> pd.DataFrame:
     return good[good.set_index(list(comparison.cells.names)).index.isin(comparison.cells)]
 
 
-def spread(frame: pd.DataFrame, score: str) -> pd.DataFrame:
-    """Average a score over classifiers, and tell how that varies with the seed.
+def spread(frame: pd.DataFrame, comparison: Comparison) -> pd.DataFrame:
+    """Average a comparison over classifiers, and tell how that varies with the seed.
 
     Parameters
     ----------
     frame : pandas.DataFrame
-        Rows of one protocol and one version of each method, from `compared`.
-    score : str
-        Which.
+        The rows that it was made of.
+    comparison : Comparison
+        What came of them.
 
     Returns
     -------
     pandas.DataFrame
-        By data set and method: ``mean`` and ``std`` over seeds of the mean over classifiers, and
-        the ``count`` of seeds.
+        By data set and method: ``mean`` over the classifiers that are compared, missing where the
+        method failed with one of them, and ``std`` over the seeds that all of these have.
     """
-    by_seed = frame.groupby(["dataset", "method", "seed"])[score].mean()
-    return by_seed.groupby(level=["dataset", "method"]).agg(["mean", "std", "count"])
+    means = _means(comparison.values.groupby(level="dataset"))
+    rows = compared(frame, comparison)
+    grouped = rows.groupby(["dataset", "method", "seed"])[comparison.score]
+    n_classifiers = comparison.values.groupby(level="dataset").size()
+    whole = grouped.size() == n_classifiers.reindex(grouped.size().index, level="dataset")
+    deviations = grouped.mean()[whole].groupby(level=["dataset", "method"]).std()
+    summary = means.melt(ignore_index=False, value_name="mean").set_index("method", append=True)
+    return summary.assign(std=deviations.reindex(summary.index))

@@ -48,6 +48,13 @@ class Source:
     target: str = ""
     home: str | None = None
 
+    def __post_init__(self) -> None:
+        if self.path and self.name in PAPER_DATASETS:
+            raise BenchProblem(
+                f"{self.name!r} is one of the paper's data sets, whose figures would stand beside "
+                f"those of {self.path!r}: give yours another name"
+            )
+
 
 @dataclass(frozen=True)
 class Data:
@@ -215,6 +222,8 @@ def _load_table(source: Source) -> Data:
             f"{int(labels.isna().sum())} rows of {str(path)!r} have no label: leave them out first"
         )
     counts = labels.value_counts()
+    # A categorical column may have categories that no row has.
+    counts = counts[counts > 0]
     if len(counts) != 2:
         raise BenchProblem(
             f"target {source.target!r} of {str(path)!r} has {len(counts)} classes, and experiments "

@@ -15,6 +15,9 @@ from rectifold.names import near
 #: The paper's seeds, in its order.
 SEEDS = (42, 0, 1, 2, 3)
 
+#: The largest that NumPy's generators take.
+_LARGEST_SEED = 2**32 - 1
+
 #: What tells one row of a store from all others: data set, method, classifier, seed, protocol and
 #: version of the method.
 Key = tuple[str, str, str, int, str, str]
@@ -116,6 +119,10 @@ class Grid:
     protocols: Sequence[str] = (TRAIN_ONLY,)
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "seeds", tuple(int(seed) for seed in self.seeds))
+        for seed in self.seeds:
+            if not 0 <= seed <= _LARGEST_SEED:
+                raise BenchProblem(f"a seed must be from 0 to {_LARGEST_SEED}, not {seed}")
         for name in self.protocols:
             if name not in PROTOCOLS:
                 known = near(name, PROTOCOLS, every=True)

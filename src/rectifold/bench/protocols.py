@@ -38,6 +38,8 @@ class Prepared:
         Majority and minority rows that the sampler was given, and those it gave back.
     seconds : float
         What resampling took.
+    warnings : tuple of str
+        The categories of warnings that resampling gave.
     """
 
     X_train: Floats
@@ -47,6 +49,7 @@ class Prepared:
     before: tuple[int, int]
     after: tuple[int, int]
     seconds: float
+    warnings: tuple[str, ...] = ()
 
     def save(self, path: Path) -> None:
         """Write it, whole or not at all.
@@ -65,6 +68,7 @@ class Prepared:
             y_test=self.y_test,
             counts=np.array([self.before, self.after]),
             seconds=np.array(self.seconds),
+            warnings=np.array(self.warnings, dtype=str),
         )
         write_whole(path, content.getvalue())
 
@@ -92,6 +96,7 @@ class Prepared:
                 before=(a, b),
                 after=(c, d),
                 seconds=float(file["seconds"]),
+                warnings=tuple(file["warnings"].tolist()),
             )
 
 
@@ -118,12 +123,15 @@ def prepare(data: Data, sampler: Any, seed: int, protocol: str) -> Prepared:
         train, test = _split(data.y, seed)
         scaler = _scaler(data)
         X_train = scaler.fit_transform(_rows(data.X, train))
-        y_train = data.y[train]
-        X, y, seconds = _resample(sampler, X_train, y_train)
         X_test, y_test = scaler.transform(_rows(data.X, test)), data.y[test]
-        return Prepared(X, y, X_test, y_test, _counts(y_train), _counts(y), seconds)
-    X, y, seconds = _resample(sampler, _scaler(data).fit_transform(data.X), data.y)
+        before = _counts(data.y[train])
+        X, y, seconds = _resample(sampler, X_train, data.y[train])
+        return Prepared(X, y, X_test, y_test, before, _counts(y), seconds)
+    X, y, seconds = _resample(sampler, _scaler(data).fit_transform(data.X), data.y.copy())
     train, test = _split(y, seed)
+    for part, rows in (("training", train), ("test", test)):
+        if len(np.unique(y[rows])) < 2:
+            raise ValueError(f"after resampling, the {part} part has one class only")
     scaler = StandardScaler()
     X_train, X_test = scaler.fit_transform(X[train]), scaler.transform(X[test])
     return Prepared(X_train, y[train], X_test, y[test], _counts(data.y), _counts(y), seconds)
@@ -146,8 +154,10 @@ def _rows(X: Any, rows: Ints) -> Any:
 def _resample(sampler: Any, X: Floats, y: Ints) -> tuple[Floats, Ints, float]:
     start = perf_counter()
     if sampler is not None:
-        X, y = sampler.fit_resample(X, y)
+        X, y = (np.asarray(part) for part in sampler.fit_resample(X, y))
     seconds = perf_counter() - start
+    if X.ndim != 2 or y.shape != X.shape[:1]:
+        raise ValueError(f"rows of shape {X.shape} and labels of shape {y.shape} do not fit")
     if len(np.unique(y)) < 2:
         raise ValueError("resampling left one class only")
     return X, y, seconds

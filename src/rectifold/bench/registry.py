@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
 import importlib
+import importlib.util
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.metadata import packages_distributions, version
+from pathlib import Path
 from typing import Any
 
 from rectifold.names import near
@@ -51,9 +54,9 @@ class Entry:
         """What tells results of this method from those of an older or newer one."""
         if self.revision is not None or not self.path:
             return self.revision or "1"
-        package = self.path.partition(".")[0].partition(":")[0]
-        names = _distributions().get(package)
-        return f"{names[0]} {version(names[0])}" if names else "unknown"
+        module = self.path.partition(":")[0]
+        names = _distributions().get(module.partition(".")[0])
+        return f"{names[0]} {version(names[0])}" if names else f"source {_source(module)}"
 
     def make(self, seed: int) -> Any:
         """Make the estimator; the seed goes to whatever takes one.
@@ -71,7 +74,7 @@ class Entry:
         if not self.path:
             return None
         estimator = find(self.path)(**self.options)
-        if "random_state" in estimator.get_params():
+        if "random_state" in getattr(estimator, "get_params", dict)():
             estimator.set_params(random_state=seed)
         return estimator
 
@@ -79,6 +82,14 @@ class Entry:
 @cache
 def _distributions() -> Mapping[str, list[str]]:
     return packages_distributions()
+
+
+def _source(module: str) -> str:
+    # A file that has changed is another method, whatever its name.
+    origin = getattr(importlib.util.find_spec(module), "origin", None)
+    if origin is None or not Path(origin).is_file():
+        return "unknown"
+    return hashlib.blake2b(Path(origin).read_bytes(), digest_size=6).hexdigest()
 
 
 def find(path: str) -> Any:
@@ -99,7 +110,8 @@ def find(path: str) -> Any:
         raise BenchProblem(f"{path!r} is no import path; write it as package.module:Name")
     try:
         found: Any = importlib.import_module(module)
-    except ImportError as problem:
+    except Exception as problem:
+        # The module is the user's: whatever it raises, they should read it.
         raise BenchProblem(f"{path!r} can't be imported: {problem}") from problem
     for part in name.split("."):
         if not hasattr(found, part):
@@ -205,10 +217,14 @@ def _named(name: str, known: Mapping[str, Entry], what: str, kind: str, needs: s
                 f"{name!r}: the name {label!r} is taken by {entry.path or 'no sampling'}; give "
                 f"yours another with name={path}"
             )
+    if label.lower() == "avg":
+        raise BenchProblem(f"{name!r}: {label!r} is what tables call averages; choose another name")
     entry = Entry(label, label, path, kind)
     try:
         estimator = entry.make(0)
-    except (TypeError, AttributeError) as problem:
+    except BenchProblem:
+        raise
+    except Exception as problem:
         raise BenchProblem(f"{path!r} makes no estimator without arguments: {problem}") from problem
     if not hasattr(estimator, needs):
         raise BenchProblem(f"{path!r} is no {what}: what it makes has no {needs}")

@@ -13,7 +13,7 @@ from multiprocessing.connection import Connection, wait
 from time import monotonic
 from typing import Any
 
-from joblib import cpu_count
+from joblib import effective_n_jobs
 
 from rectifold.bench.costs import Forecast
 from rectifold.bench.data import Shape, fetch, measure
@@ -73,7 +73,7 @@ def run(
         Where results are kept. A run that was stopped, however it was, is gone on with by running
         it again.
     n_jobs : int, optional
-        Processes, each with one thread; by default one for each core.
+        Processes, each with one thread; by default, and with -1, one for each core.
     time_limit : float, optional
         Seconds for a resampling or a fit; what takes longer is ended and recorded as timed out.
     retry : bool, default=False
@@ -90,31 +90,42 @@ def run(
     """
     if time_limit is not None and not time_limit > 0:
         raise BenchProblem(f"the time limit must be a number of seconds above 0, not {time_limit}")
+    if n_jobs == 0:
+        raise BenchProblem("n_jobs must be a whole number other than 0")
     for entry in (*grid.methods, *grid.classifiers):
         entry.make(0)
     fetch(grid.sources, download=download)
     store.check()
     shapes = measure(grid.sources)
-    _refuse_other_data(store, shapes)
+    _refuse_other_meanings(store, grid, shapes)
     with store.writing():
         done = store.keys([OK] if retry else [OK, FAILED, TIMED_OUT])
         tasks = [task for task in _left(grid.tasks(shapes), done) if task.classifiers]
         forecast = Forecast(shapes, tasks)
         left = sum(len(task.classifiers) for task in tasks)
         crew = _Crew(store, forecast, time_limit, State(len(grid) - left, len(grid)), watcher)
-        crew.work(tasks, min(n_jobs or cpu_count(), max(1, len(tasks))))
-    shutil.rmtree(store.spool, ignore_errors=True)
+        crew.work(tasks, min(effective_n_jobs(n_jobs or -1), max(1, len(tasks))))
+        shutil.rmtree(store.spool, ignore_errors=True)
     return crew.state
 
 
-def _refuse_other_data(store: Store, shapes: dict[str, Shape]) -> None:
-    known = store.read()[["dataset", "data_fingerprint"]].drop_duplicates()
+def _refuse_other_meanings(store: Store, grid: Grid, shapes: dict[str, Shape]) -> None:
+    rows = store.read()
+    known = rows[["dataset", "data_fingerprint"]].drop_duplicates()
     for name, fingerprint in known.itertuples(index=False):
         if name in shapes and shapes[name].fingerprint != fingerprint:
             raise BenchProblem(
                 f"the store {str(store.folder)!r} has results on other data of the name {name!r}: "
                 "name another store, or rename the data set"
             )
+    for what, entries in (("method", grid.methods), ("classifier", grid.classifiers)):
+        paths = {entry.name: entry.path for entry in entries}
+        for name, path in rows[[what, f"{what}_path"]].drop_duplicates().itertuples(index=False):
+            if paths.get(name, path) != path:
+                raise BenchProblem(
+                    f"the store {str(store.folder)!r} has results of another {what} of the name "
+                    f"{name!r}, {path}: give this one another name"
+                )
 
 
 def _left(tasks: Iterable[Task], done: set[Key]) -> list[Task]:
@@ -221,7 +232,9 @@ class _Crew:
             return
         for worker in list(self._workers):
             # Loading modules and data is not the cell's doing: the clock starts after it.
-            if worker.task and monotonic() - worker.since > self._limit:
+            over = worker.task and monotonic() - worker.since > self._limit
+            # What it has to say is heard first: it may have ended just in time.
+            if over and not worker.connection.poll():
                 self._lost(worker, TIMED_OUT, f"ended after {self._limit:g} seconds")
 
     def _lost(self, worker: _Worker, status: str, why: str) -> None:

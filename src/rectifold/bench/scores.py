@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import isfinite
 from typing import Any
 
 import numpy as np
@@ -52,7 +53,8 @@ def score(classifier: Any, X: Floats, y: Ints) -> dict[str, float | None]:
     predicted = classifier.predict(X)
     brier = None
     if hasattr(classifier, "predict_proba"):
-        ranking = classifier.predict_proba(X)[:, list(classifier.classes_).index(1)]
+        classes = list(getattr(classifier, "classes_", (0, 1)))
+        ranking = classifier.predict_proba(X)[:, classes.index(1)]
         brier = float(brier_score_loss(y, ranking))
     elif hasattr(classifier, "decision_function"):
         ranking = classifier.decision_function(X)
@@ -60,7 +62,7 @@ def score(classifier: Any, X: Floats, y: Ints) -> dict[str, float | None]:
         raise TypeError("the classifier has neither predict_proba nor decision_function")
     if not np.isfinite(ranking).all():
         raise ValueError("the classifier gave scores that are no finite numbers")
-    return {
+    scores = {
         "auprc": float(average_precision_score(y, ranking)),
         "roc_auc": float(roc_auc_score(y, ranking)),
         "f1": float(f1_score(y, predicted, zero_division=0)),
@@ -69,3 +71,7 @@ def score(classifier: Any, X: Floats, y: Ints) -> dict[str, float | None]:
         "brier": brier,
         "asymmetric_risk": asymmetric_risk(y, predicted, cost=COST),
     }
+    wrong = [name for name, value in scores.items() if value is not None and not isfinite(value)]
+    if wrong:
+        raise ValueError(f"{wrong[0]} is no finite number on these test rows")
+    return scores

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
@@ -152,7 +152,8 @@ class Store:
         # The system frees it when its holder ends, however that is; the file itself stays.
         lock = FileLock(self.lock)
         try:
-            lock.acquire(timeout=0)
+            # `busy` may hold it for a moment.
+            lock.acquire(timeout=1)
         except Timeout:
             raise BenchProblem(f"another run is adding to the store {str(self.folder)!r}") from None
         try:
@@ -203,17 +204,20 @@ class Store:
 
     def check(self) -> None:
         """Refuse a store that this version can't read."""
-        if self.folder.exists() and not self.folder.is_dir():
-            raise BenchProblem(f"{str(self.folder)!r} is a file, and a store is a folder")
+        for folder in (self.folder, *self.folder.parents):
+            if folder.exists():
+                if not folder.is_dir():
+                    raise BenchProblem(f"{str(folder)!r} is a file, and a store is a folder")
+                break
         if self.results.exists():
             self._check(self._mark())
-        with suppress(StopIteration):
-            next(self._journal_rows())
+        for _ in self._journal_rows():
+            pass
 
     def _append(self, content: Row) -> None:
         if self._file is None:
             raise RuntimeError("the store is not open for writing")
-        line = json.dumps(content, allow_nan=False, ensure_ascii=False)
+        line = json.dumps({name: _storable(value) for name, value in content.items()})
         self._file.write(line.encode() + b"\n")
         self._file.flush()
         os.fsync(self._file.fileno())
@@ -250,18 +254,22 @@ class Store:
             lines = self.journal.read_bytes().split(b"\n")
         except FileNotFoundError:
             return
+        ours = False
         # What follows the last line end was being written when its run was killed.
         for line in lines[:-1]:
             try:
                 row = json.loads(line)
             except ValueError:
+                row = None
+            if isinstance(row, dict) and "format" in row:
+                self._check(row["format"])
+                ours = True
+            elif ours and isinstance(row, dict) and set(KEY) <= set(row):
+                yield row
+            else:
                 raise BenchProblem(
                     f"{str(self.journal)!r} has a line that no run wrote: {line[:60]!r}"
-                ) from None
-            if "format" in row:
-                self._check(row["format"])
-            else:
-                yield row
+                )
 
     def _compact(self) -> None:
         if not self.journal.exists():
@@ -274,3 +282,10 @@ class Store:
             with whole_files([self.results]) as (file,):
                 pq.write_table(table, file, compression="zstd")
         os.remove(self.journal)
+
+
+def _storable(value: Any) -> Any:
+    # Half of a surrogate pair, as in undecodable file names, has no place in Parquet.
+    if isinstance(value, str):
+        return value.encode("utf-8", "backslashreplace").decode()
+    return value

@@ -9,6 +9,7 @@ import platform
 import signal
 import threading
 import warnings
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import lru_cache
 from multiprocessing import parent_process
@@ -74,8 +75,9 @@ def _do(task: Task, spool: Path, connection: Connection) -> None:
     try:
         data = None if path.exists() else _load(task.source)
         connection.send((BEGIN, RESAMPLING))
-        with _heard() as said:
-            prepared = Prepared.load(path) if data is None else _resample(task, data, path)
+        prepared = Prepared.load(path) if data is None else _resample(task, data)
+        if data is not None:
+            prepared.save(path)
     except Exception as problem:
         for classifier in task.classifiers:
             row = row_of(task, classifier, FAILED, error=f"{RESAMPLING}: {_sentence(problem)}")
@@ -83,16 +85,16 @@ def _do(task: Task, spool: Path, connection: Connection) -> None:
         return
     for classifier in task.classifiers:
         connection.send((BEGIN, classifier.name))
-        connection.send((ROW, _fit(task, classifier, prepared, said)))
+        connection.send((ROW, _fit(task, classifier, prepared)))
     path.unlink(missing_ok=True)
 
 
-def _resample(task: Task, data: Data, path: Path) -> Prepared:
+def _resample(task: Task, data: Data) -> Prepared:
     if data.fingerprint != task.fingerprint:
         raise RuntimeError(f"{task.source.name} has changed since the run began")
-    prepared = prepare(data, task.method.make(task.seed), task.seed, task.protocol)
-    prepared.save(path)
-    return prepared
+    with _heard() as said:
+        prepared = prepare(data, task.method.make(task.seed), task.seed, task.protocol)
+    return replace(prepared, warnings=tuple(said))
 
 
 @lru_cache(maxsize=1)
@@ -101,7 +103,7 @@ def _load(source: Source) -> Data:
     return load(source)
 
 
-def _fit(task: Task, classifier: Entry, prepared: Prepared, said: list[str]) -> dict[str, Any]:
+def _fit(task: Task, classifier: Entry, prepared: Prepared) -> dict[str, Any]:
     facts: dict[str, Any] = {
         "resample_seconds": prepared.seconds,
         "majority_before": prepared.before[0],
@@ -121,7 +123,7 @@ def _fit(task: Task, classifier: Entry, prepared: Prepared, said: list[str]) -> 
     except Exception as problem:
         facts["fit_seconds"] = perf_counter() - start
         return row_of(task, classifier, FAILED, error=_sentence(problem), **facts)
-    noted = ", ".join(dict.fromkeys([*said, *heard]))
+    noted = ", ".join(dict.fromkeys([*prepared.warnings, *heard]))
     return row_of(task, classifier, OK, warnings=noted or None, **facts)
 
 

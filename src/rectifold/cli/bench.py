@@ -180,7 +180,9 @@ def _sources(
         raise UsageProblem("--csv needs --target, the column of labels")
     if target is not None and not tables:
         raise UsageProblem("--target is for tables of your own, and no --csv names one")
-    own = [Source(path.stem, str(path.resolve()), target or "") for path in tables]
+    # A name that is not UTF-8 is shown by its codes.
+    names_of = {path: path.stem.encode("utf-8", "backslashreplace").decode() for path in tables}
+    own = [Source(names_of[path], str(path.resolve()), target or "") for path in tables]
     return own + (paper_sources(names, home) if names or not tables else [])
 
 
@@ -214,7 +216,7 @@ def _existing(folder: Path) -> Store:
 
     store = Store(folder)
     store.check()
-    if not store.exists():
+    if not store.exists() or store.read().empty:
         raise UsageProblem(
             f"there are no results in {str(folder)!r}; `rectifold bench run` makes them"
         )

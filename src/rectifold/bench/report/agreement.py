@@ -5,11 +5,11 @@ from __future__ import annotations
 import pandas as pd
 from scipy.stats import spearmanr
 
-from rectifold.bench.comparison import Comparison, compared, spread
+from rectifold.bench.comparison import Comparison, spread
 from rectifold.bench.data import NOTES
 from rectifold.bench.paper import paper_auprc, paper_ranks
 from rectifold.bench.report.document import NONE, Section, Table, file_name, rows_of
-from rectifold.bench.report.wording import count, number
+from rectifold.bench.report.wording import count, number, span
 
 
 def sections(comparison: Comparison, ranks: pd.DataFrame) -> list[Section]:
@@ -29,11 +29,11 @@ def sections(comparison: Comparison, ranks: pd.DataFrame) -> list[Section]:
     """
     printed = paper_auprc()
     here = comparison.by_dataset()
-    n_classifiers = comparison.values.index.get_level_values("classifier").nunique()
+    classifiers = set(comparison.values.index.get_level_values("classifier"))
     sets = [name for name in printed.index if name in here.index]
     methods = [name for name in here.columns if name in printed.columns]
     # The paper's figures are means over its seven classifiers.
-    if not sets or not methods or n_classifiers != paper_ranks().shape[1] - 1:
+    if not sets or not methods or classifiers != set(paper_ranks().columns) - {"Avg"}:
         return []
     gaps = here.loc[sets, methods] - printed.loc[sets, methods]
     section = Section("Agreement with the paper")
@@ -118,20 +118,20 @@ def every_dataset(frame: pd.DataFrame, comparison: Comparison) -> Section:
         With a folded section for each data set.
     """
     printed = paper_auprc()
-    figures = spread(compared(frame, comparison), comparison.score)
+    figures = spread(frame, comparison)
     section = Section(
         "Every data set",
         [
-            "AUPRC, the mean over the classifiers that are compared, then over seeds, ± the "
-            "standard deviation over seeds; the paper's figure, and the difference. The paper "
-            "prints none for GMR."
+            "AUPRC, the mean over seeds and then over the classifiers that are compared, ± the "
+            "standard deviation over seeds of the mean over classifiers; the paper's figure (over "
+            "its seven classifiers), and the difference. The paper prints none for GMR."
         ],
     )
     for name in sorted(figures.index.unique("dataset")):
         part = figures.loc[figures.index.get_level_values("dataset") == name]
         part = part.droplevel("dataset").sort_values("mean", ascending=False, kind="stable")
         paper = printed.reindex(index=[name], columns=part.index).iloc[0]
-        n = int(comparison.seeds.xs(name, level="dataset").size)
+        seeds = comparison.seeds[comparison.seeds.index.get_level_values("dataset") == name]
         rows = [
             [
                 str(method),
@@ -146,8 +146,8 @@ def every_dataset(frame: pd.DataFrame, comparison: Comparison) -> Section:
         note = f" {name} {NOTES[name]}." if name in NOTES else ""
         table = Table(
             f"dataset-{file_name(name)}",
-            f"{name}: mean AUPRC over {count(n, 'classifier')} and "
-            f"{count(int(part['count'].max()), 'seed')}.{note}",
+            f"{name}: mean AUPRC over {count(len(seeds), 'classifier')} and "
+            f"{span(seeds.min(), seeds.max())} seeds.{note}",
             ["Method", "AUPRC", "paper", "difference"],
             rows,
             marked=rows_of([row[0] for row in rows]),

@@ -78,34 +78,31 @@ def missing(frame: pd.DataFrame, comparison: Comparison, older: dict[str, list[s
     section = Section("What is missing")
     lacking = left_out(frame, comparison)
     if lacking:
-        n_methods = frame["method"].nunique()
         rows = []
         for one in lacking:
             part = frame[frame["dataset"] == one.dataset]
             ended = part["status"].value_counts()
-            seeds = part["seed"].nunique()
             rows.append(
                 [
                     one.dataset,
                     f"{one.compared} of {one.classifiers}",
                     span(one.least, one.most),
                     *(f"{int(ended.get(status, 0)):,}" for status in (OK, FAILED, TIMED_OUT)),
-                    f"{n_methods * one.classifiers * seeds - len(part):,}",
+                    f"{one.undone:,}",
                 ]
             )
         section.parts.append(
             Table(
                 "missing",
                 "Data sets that are not wholly compared: the classifiers and seeds that are, how "
-                "fits ended, and how many of the seeds begun are not done.",
+                "fits ended, and how many were not done.",
                 ["Data set", "classifiers", "seeds", "ok", "failed", "timed out", "not done"],
                 rows,
             )
         )
     else:
         section.parts.append(
-            "Of what was begun, nothing: every method has ended on every cell, with five seeds or "
-            "more."
+            "Nothing: every method has ended on every data set, with every classifier and seed."
         )
     begun = set(frame["dataset"])
     absent = [name for name in PAPER_DATASETS if name not in begun]

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from urllib.parse import quote
 
 #: The methods that matter most to whoever reads a report.
 GMR, NONE = "GMR", "None"
+
+
+#: Characters of a file's name; file systems take 255 with everything.
+_LONGEST = 120
 
 
 @dataclass(frozen=True)
@@ -124,7 +129,10 @@ def file_name(text: str) -> str:
     >>> file_name("../a b")
     '..%2Fa%20b'
     """
-    return quote(text, safe="+")
+    name = quote(text, safe="+")
+    if len(name) <= _LONGEST:
+        return name
+    return f"{name[:_LONGEST]}-{hashlib.blake2b(text.encode(), digest_size=6).hexdigest()}"
 
 
 def rows_of(names: Sequence[object], wanted: Sequence[str] = (GMR, NONE)) -> frozenset[int]:

@@ -15,7 +15,12 @@ from scikit_posthocs import critical_difference_diagram
 from rectifold.bench.statistics import ALPHA, Friedman
 
 #: The same picture gives the same text, so that a report that has not changed is not rewritten.
-_STYLE: dict[Any, Any] = {"svg.hashsalt": "rectifold", "font.size": 9, "axes.titlesize": 10}
+_STYLE: dict[Any, Any] = {
+    "text.parse_math": False,
+    "svg.hashsalt": "rectifold",
+    "font.size": 9,
+    "axes.titlesize": 10,
+}
 
 
 def heat_map(ranks: pd.DataFrame) -> str:

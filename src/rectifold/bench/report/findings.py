@@ -14,11 +14,8 @@ from rectifold.bench.registry import METHODS, BenchProblem, method
 from rectifold.bench.report import agreement, coverage, leak, ranks, significance
 from rectifold.bench.report.document import GMR, NONE, Document, Section
 from rectifold.bench.report.wording import count, equation, listing, number, span
-from rectifold.bench.statistics import (
-    ALPHA,
-    LEAST_BLOCKS,
-    against,
-)
+from rectifold.bench.statistics import ALPHA, LEAST_BLOCKS, against
+from rectifold.bench.store import FAILED, OK
 
 
 def find(frame: pd.DataFrame, methods: Sequence[str] = ()) -> Document:
@@ -44,10 +41,7 @@ def find(frame: pd.DataFrame, methods: Sequence[str] = ()) -> Document:
         )
     comparison = compare(honest)
     if comparison.values.empty:
-        raise BenchProblem(
-            "there is no data set on which every method of the store has ended with the same "
-            "classifier and seed: let the run go on, or choose methods with --method"
-        )
+        raise BenchProblem(_nothing(honest))
     table = comparison.rank_table()
     sections = [
         ranks.section(comparison, table),
@@ -63,6 +57,18 @@ def find(frame: pd.DataFrame, methods: Sequence[str] = ()) -> Document:
         "Samplers compared, without leaks",
         _statement(comparison, table),
         [_what_was_run(honest, comparison), *sections],
+    )
+
+
+def _nothing(frame: pd.DataFrame) -> str:
+    if not (frame["status"] == OK).any():
+        return "every fit in the store failed or timed out; `rectifold bench status` shows why"
+    ended = frame[frame["status"].isin([OK, FAILED])]
+    nowhere = in_order(set(frame["method"]) - set(ended["method"]), METHODS)
+    why = f", and {listing(nowhere)} nowhere at all" if nowhere else ""
+    return (
+        "there is no data set on which every method of the store has ended with the same "
+        f"classifier and seed{why}: let the run go on, or choose methods with --method"
     )
 
 
@@ -86,7 +92,7 @@ def _statement(comparison: Comparison, table: pd.DataFrame) -> list[str]:
             f"{over}: {number(table['Avg'].iloc[0])} of {len(table)}."
         ]
     printed = paper_ranks()["Avg"]
-    whole = len(table) == len(printed)
+    whole = set(table.index) == set(printed.index)
     sentences = []
     for name, says in (
         (GMR, "With every sampler confined to the training split, GMR at its defaults has the "),
@@ -103,11 +109,15 @@ def _statement(comparison: Comparison, table: pd.DataFrame) -> list[str]:
         return [*sentences, f"With fewer than {LEAST_BLOCKS} data sets, nothing more can be said."]
     verdict = "no significant difference"
     if one.pvalue < ALPHA:
-        verdict = f"GMR is significantly {'better' if one.difference > 0 else 'worse'}"
+        # The test is of ranks, and so is its direction; the mean can point the other way.
+        verdict = f"GMR is significantly {'better' if one.effect > 0 else 'worse'}"
+        if one.effect * one.difference < 0:
+            verdict += " on most data sets, though not on average"
     sentences.append(
         f"GMR against no sampling, with data sets as blocks: {verdict} (Wilcoxon "
-        f"{equation(one.pvalue)}; mean AUPRC {number(one.difference, 4, sign=True)}, 95 % "
-        f"interval {number(one.low, 4, sign=True)} to {number(one.high, 4, sign=True)}; "
+        f"{equation(one.pvalue)}; mean AUPRC {number(one.difference, 4, sign=True)}, "
+        f"95\N{NO-BREAK SPACE}% interval {number(one.low, 4, sign=True)} to "
+        f"{number(one.high, 4, sign=True)}; "
         f"{count(one.wins, 'win')}, {count(one.ties, 'tie')}, "
         f"{count(one.losses, 'loss', 'losses')})."
     )
@@ -141,8 +151,8 @@ def _what_was_run(frame: pd.DataFrame, comparison: Comparison) -> Section:
             f"{grid}: {count(len(frame), 'fit')} recorded"
             f"{', ' + listing(others) if others else ', none failed'}. Each data set is split "
             "80/20, stratified, once for each seed; features are standardised and samplers fitted "
-            "on the training part alone; library defaults everywhere; the seed goes to whatever "
-            "takes one.",
+            "on the training part alone; the paper's methods and classifiers have library "
+            "defaults; the seed goes to whatever takes one.",
             f"Methods are compared on {count(len(seeds), 'pair')} of data set and classifier "
             f"({count(n_sets, 'data set')}) where every method has ended, over the seeds on which "
             f"all have: {span(seeds.min(), seeds.max())} of them. A method that failed there ranks "

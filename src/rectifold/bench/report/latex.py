@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from rectifold.bench.report.document import Table
 
 _CHARACTERS = {
@@ -47,7 +49,7 @@ def to_latex(table: Table) -> str:
         r"\begin{table}",
         r"\centering",
         rf"\caption{{{_escaped(table.caption)}}}",
-        rf"\label{{tab:{table.name}}}",
+        rf"\label{{tab:{re.sub('[^a-z0-9]+', '-', table.name.lower())}}}",
         rf"\begin{{tabular}}{{{sides}}}",
         r"\toprule",
         _row([_escaped(name) for name in table.columns]),
@@ -61,7 +63,8 @@ def to_latex(table: Table) -> str:
 
 
 def _row(cells: list[str]) -> str:
-    return " & ".join(cells) + r" \\"
+    # A bracket at the beginning would be read as an argument of the line before.
+    return "{}" * cells[0].startswith("[") + " & ".join(cells) + r" \\"
 
 
 def _escaped(text: str) -> str:

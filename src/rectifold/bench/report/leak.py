@@ -61,7 +61,7 @@ def _of(comparison: Comparison, leaked: pd.DataFrame, name: str) -> tuple[str, T
     before = replace(comparison, values=honest).rank_table()
     after = replace(comparison, values=swapped).rank_table()
     printed = paper_ranks()
-    beside = name in printed.index and len(before) == len(printed)
+    beside = name in printed.index and set(before.index) == set(printed.index)
     gain = (swapped[name] - honest[name]).groupby(level="classifier").mean()
     n_sets = honest.index.get_level_values("dataset").nunique()
     lines = [
@@ -86,7 +86,7 @@ def _of(comparison: Comparison, leaked: pd.DataFrame, name: str) -> tuple[str, T
         f"{number(before.loc[name, 'Avg'])}{paper}."
     )
     return words, Table(
-        f"leak-{file_name(name.lower())}",
+        f"leak-{file_name(name)}",
         f"{name}: average ranks over {count(n_sets, 'data set')}, honest and leaked.",
         ["", *before.columns],
         cells,

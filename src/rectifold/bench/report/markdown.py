@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from urllib.parse import quote
+
 from rectifold.bench.report.document import Document, Figure, Section, Table
 
 
@@ -34,7 +36,7 @@ def _section(section: Section, level: int) -> list[str]:
             lines += ["", _escaped(part.caption), "", *_table(part)]
         elif isinstance(part, Figure):
             caption = _escaped(part.caption)
-            lines += ["", f"![{caption}](figures/{part.name}.svg)", "", f"*{caption}*"]
+            lines += ["", f"![{caption}](figures/{quote(part.name)}.svg)", "", f"*{caption}*"]
         else:
             lines += ["", _escaped(part)]
     return lines
@@ -56,6 +58,6 @@ def _marked(text: str) -> str:
 
 def _escaped(text: str) -> str:
     text = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-    for character in "\\`*_[]|":
+    for character in "\\`*_[]|~":
         text = text.replace(character, f"\\{character}")
     return " ".join(text.split())

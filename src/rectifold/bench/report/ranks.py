@@ -122,7 +122,7 @@ def by_score(frame: pd.DataFrame, ranks: pd.DataFrame) -> Section:
         "Average ranks (Avg) by each score. F1, balanced accuracy, G-mean and asymmetric risk (a "
         "missed positive costs 10, a false alarm 1) are of predicted classes, and so depend on "
         "where a classifier draws its line; AUPRC and ROC-AUC do not. The Brier score is of "
-        "probabilities, and leaves out the SVM, which gives none.",
+        "probabilities, and leaves out classifiers that give none, such as the SVM.",
         ["Method", *(TITLES[score] for score in averages)],
         rows,
         marked=rows_of(list(ranks.index)),

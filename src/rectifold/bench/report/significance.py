@@ -37,8 +37,8 @@ def section(comparison: Comparison) -> Section:
         )
         return found
     found.parts += [
-        "Data sets are the blocks of every test: seven classifiers on one data set share its rows "
-        "and are not independent, so their AUPRC is averaged first. Ranks of these averages are "
+        "Data sets are the blocks of every test: classifiers on one data set share its rows and "
+        "are not independent, so their AUPRC is averaged first. Ranks of these averages are "
         "not the averages of ranks above.",
         f"Friedman test over {count(test.n_blocks, 'data set')}: chi² = "
         f"{number(test.statistic, 1)}, {equation(test.pvalue)}. Nemenyi: average ranks that differ "
@@ -75,7 +75,8 @@ def _against(table: pd.DataFrame, reference: str) -> Table:
     what = "no sampling" if reference == NONE else reference
     return Table(
         f"against-{reference.lower()}",
-        f"Every method against {what}, by mean AUPRC over {count(len(table), 'data set')}: mean "
+        f"Every method against {what}, by mean AUPRC over {count(len(table), 'data set')} "
+        "(fewer where a method failed): mean "
         f"difference (positive: better than {what}) with a bootstrap interval, Wilcoxon "
         "signed-rank test, the same corrected by Holm, rank-biserial correlation, and on how many "
         f"data sets the method wins, ties (within {TIE:g}) and loses.",
@@ -110,7 +111,7 @@ def _each_classifier(comparison: Comparison) -> Section:
         )
         pictures.append(
             Figure(
-                f"critical-difference-{file_name(name.lower())}",
+                f"critical-difference-{file_name(name)}",
                 f"Average ranks with {name}, over {count(test.n_blocks, 'data set')}.",
                 figures.critical_difference(test, _short(values.columns)),
             )
