@@ -62,7 +62,7 @@ def test_status_shows_failures(folder, capsys, monkeypatch):
     assert "2 of 2 fits are in store; 1 failed" in capsys.readouterr().out
     assert run("status", "-s", "store") == 0
     said = capsys.readouterr().out
-    assert "t0, Broken, 1 fits: resampling: ValueError: this sampler <fails> & says so" in said
+    assert "t0, Broken, 1 fit: resampling: ValueError: this sampler <fails> & says so" in said
 
 
 @pytest.mark.parametrize(

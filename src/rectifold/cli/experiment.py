@@ -146,7 +146,8 @@ def show_status(store: Store) -> None:
     errors = failed.value_counts().reset_index()
     for one in errors.head(_MOST_ERRORS).itertuples():
         where = f"{visible(one.dataset)}, {visible(one.method)}"
-        out.print(Text(f"{where}, {one.count} fits: {visible(one.error, 200)}"), soft_wrap=True)
+        fits = "1 fit" if one.count == 1 else f"{one.count:,} fits"
+        out.print(Text(f"{where}, {fits}: {visible(one.error, 200)}"), soft_wrap=True)
     if len(errors) > _MOST_ERRORS:
         out.print(Text(f"and {len(errors) - _MOST_ERRORS} more kinds of failure"))
     if store.busy():
