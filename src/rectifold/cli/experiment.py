@@ -143,10 +143,10 @@ def show_status(store: Store) -> None:
             )
         out.print("", table, "", sep="\n")
     failed = frame.loc[frame["error"].notna(), ["dataset", "method", "error"]]
-    errors = failed.value_counts().reset_index()
+    errors = failed.value_counts().rename("fits").reset_index()
     for one in errors.head(_MOST_ERRORS).itertuples():
         where = f"{visible(one.dataset)}, {visible(one.method)}"
-        fits = "1 fit" if one.count == 1 else f"{one.count:,} fits"
+        fits = "1 fit" if one.fits == 1 else f"{one.fits:,} fits"
         out.print(Text(f"{where}, {fits}: {visible(one.error, 200)}"), soft_wrap=True)
     if len(errors) > _MOST_ERRORS:
         out.print(Text(f"and {len(errors) - _MOST_ERRORS} more kinds of failure"))
