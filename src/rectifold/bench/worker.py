@@ -117,7 +117,8 @@ def _fit(task: Task, classifier: Entry, prepared: Prepared) -> dict[str, Any]:
     start = perf_counter()
     try:
         with _heard() as heard:
-            estimator = classifier.make(task.seed).fit(prepared.X_train, prepared.y_train)
+            estimator = classifier.make(task.seed)
+            estimator.fit(prepared.X_train, prepared.y_train)
             facts["fit_seconds"] = perf_counter() - start
             facts.update(score(estimator, prepared.X_test, prepared.y_test))
     except Exception as problem:

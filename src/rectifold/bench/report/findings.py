@@ -139,7 +139,7 @@ def _what_was_run(frame: pd.DataFrame, comparison: Comparison) -> Section:
     others = [
         count(int(n), f"fit {status}", f"fits {status}")
         for status, n in ended.items()
-        if status != "ok"
+        if status != OK
     ]
     seeds = comparison.seeds
     n_sets = seeds.index.get_level_values("dataset").nunique()
