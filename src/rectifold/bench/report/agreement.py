@@ -6,17 +6,19 @@ import pandas as pd
 from scipy.stats import spearmanr
 
 from rectifold.bench.comparison import Comparison, spread
-from rectifold.bench.data import NOTES
 from rectifold.bench.paper import paper_auprc, paper_ranks
+from rectifold.bench.report import coverage
 from rectifold.bench.report.document import NONE, Section, Table, file_name, rows_of
 from rectifold.bench.report.wording import count, number, span
 
 
-def sections(comparison: Comparison, ranks: pd.DataFrame) -> list[Section]:
+def sections(frame: pd.DataFrame, comparison: Comparison, ranks: pd.DataFrame) -> list[Section]:
     """Compare what should agree: the AUPRC of no sampling and of every baseline.
 
     Parameters
     ----------
+    frame : pandas.DataFrame
+        Rows of the honest protocol.
     comparison : Comparison
         By AUPRC.
     ranks : pandas.DataFrame
@@ -43,7 +45,7 @@ def sections(comparison: Comparison, ranks: pd.DataFrame) -> list[Section]:
             f"{count(len(sets), 'data set')}, AUPRC differs from the paper's by "
             f"{number(gaps[NONE].abs().mean(), 4)} on average (mean absolute difference; with its "
             f"sign, {number(gaps[NONE].mean(), 4, sign=True)}).",
-            _of_none(here, printed, gaps),
+            _of_none(here, printed, gaps, coverage.notes(frame)),
         ]
     printed_ranks = paper_ranks()["Avg"]
     # Ranks among other methods, or fewer, are not those of the paper.
@@ -58,20 +60,22 @@ def sections(comparison: Comparison, ranks: pd.DataFrame) -> list[Section]:
     return [section]
 
 
-def _of_none(here: pd.DataFrame, printed: pd.DataFrame, gaps: pd.DataFrame) -> Table:
+def _of_none(
+    here: pd.DataFrame, printed: pd.DataFrame, gaps: pd.DataFrame, notes: dict[str, str]
+) -> Table:
     rows = [
         [
-            name + ("*" if name in NOTES else ""),
+            name + ("*" if name in notes else ""),
             number(printed.loc[name, NONE], 4),
             number(here.loc[name, NONE], 4),
             number(gaps.loc[name, NONE], 4, sign=True),
         ]
         for name in gaps.index
     ]
-    notes = "".join(f" * {name} {NOTES[name]}." for name in gaps.index if name in NOTES)
+    said = "".join(f" * {notes[name]}" for name in gaps.index if name in notes)
     return Table(
         "none-beside-the-paper",
-        f"AUPRC without sampling, the mean over seven classifiers.{notes}",
+        f"AUPRC without sampling, the mean over seven classifiers.{said}",
         ["Data set", "paper", "here", "difference"],
         rows,
     )
@@ -118,7 +122,7 @@ def every_dataset(frame: pd.DataFrame, comparison: Comparison) -> Section:
         With a folded section for each data set.
     """
     printed = paper_auprc()
-    figures = spread(frame, comparison)
+    figures, notes = spread(frame, comparison), coverage.notes(frame)
     section = Section(
         "Every data set",
         [
@@ -143,7 +147,7 @@ def every_dataset(frame: pd.DataFrame, comparison: Comparison) -> Section:
                 part.index, part["mean"], part["std"], paper, strict=True
             )
         ]
-        note = f" {name} {NOTES[name]}." if name in NOTES else ""
+        note = f" {notes[name]}" if name in notes else ""
         table = Table(
             f"dataset-{file_name(name)}",
             f"{name}: mean AUPRC over {count(len(seeds), 'classifier')} and "

@@ -16,6 +16,23 @@ from rectifold.datasets import PAPER_DATASETS
 _MOST = 50
 
 
+def notes(frame: pd.DataFrame) -> dict[str, str]:
+    """Tell what a reader of figures on some data sets should know.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+        Rows of a store.
+
+    Returns
+    -------
+    dict of str to str
+        A sentence by the name of the data set.
+    """
+    sets = frame[["dataset", "data_fingerprint"]].drop_duplicates().itertuples(index=False)
+    return {str(name): NOTES[found] for name, found in sets if found in NOTES}
+
+
 def samplers(frame: pd.DataFrame) -> Section:
     """Tell how many rows samplers leave, and how long they take.
 
@@ -127,9 +144,7 @@ def missing(frame: pd.DataFrame, comparison: Comparison, older: dict[str, list[s
                 words=5,
             )
         )
-    for name, note in NOTES.items():
-        if name in begun:
-            section.parts.append(f"{name} {note}.")
+    section.parts += notes(frame).values()
     if older:
         section.parts.append(
             "Left out, as results of a newer version are there: "

@@ -46,7 +46,7 @@ def find(frame: pd.DataFrame, methods: Sequence[str] = ()) -> Document:
     sections = [
         ranks.section(comparison, table),
         significance.section(comparison),
-        *agreement.sections(comparison, table),
+        *agreement.sections(honest, comparison, table),
         ranks.by_score(honest, table),
         coverage.samplers(honest),
         *leak.sections(comparison, frame[frame["protocol"] == BEFORE_SPLIT]),
