@@ -20,8 +20,8 @@ from rectifold.names import near
 
 #: What a reader of figures on a set should know, by the fingerprint of its values.
 NOTES = {
-    "18e82e9a4ddacd13": "scene is a reconstruction here: its rows, labels and shape are those of the "
-    "published set, its bytes could not be confirmed.",
+    "18e82e9a4ddacd13": "scene is a reconstruction here: its rows, labels and shape are those of "
+    "the published set, its bytes could not be confirmed.",
 }
 #: Fewer rows of a class can't be split into a training and a test part for five seeds in earnest.
 LEAST = 5
