@@ -196,12 +196,18 @@ def test_numbers_of_processes_are_those_of_joblib(sources, tmp_path):
     assert bench.run(grid, Store(tmp_path / "store"), n_jobs=-1).done == 2
 
 
-def command(*arguments, cwd, **options):
+def command(*arguments, cwd):
     program = [sys.executable, "-m", "rectifold", "bench", *map(str, arguments)]
     paths = [str(HERE), *filter(None, [os.environ.get("PYTHONPATH")])]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
     return subprocess.Popen(
-        program, cwd=cwd, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options
+        program,
+        cwd=cwd,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        # A shell may have started the tests with SIGINT ignored, and that is inherited.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     )
 
 
