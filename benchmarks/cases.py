@@ -3,8 +3,10 @@
 from pathlib import Path
 
 import numpy as np
-from imblearn.datasets import fetch_datasets
 from sklearn.preprocessing import StandardScaler
+
+from rectifold.bench.data import Source
+from rectifold.bench.data import load as load_set
 
 ROOT = Path(__file__).parents[1]
 DATA = ROOT.parent / "shared" / "data"
@@ -24,6 +26,6 @@ def load(name: str, home: Path = DATA) -> tuple[np.ndarray, np.ndarray]:
         with np.load(home / "large" / file, allow_pickle=False) as data:
             X, y = data["X"].astype(np.float64), data["y"] == minority
     else:
-        bunch = fetch_datasets(data_home=str(home), filter_data=(name,), download_if_missing=False)
-        X, y = bunch[name].data.astype(np.float64), bunch[name].target == 1
+        data = load_set(Source(name, home=str(home)))
+        X, y = data.X, data.y
     return StandardScaler().fit_transform(X), y.astype(np.intp)

@@ -2,32 +2,16 @@
 
 import json
 import os
-import platform
 import threading
 from pathlib import Path
 from types import TracebackType
 
-import imblearn
-import numpy as np
-import scipy
-import sklearn
-
-import rectifold
+from rectifold._versions import versions
 
 RESULTS = Path(__file__).parents[1] / "results" / "speed"
+#: The libraries behind a figure.
+LIBRARIES = ("rectifold", "scikit-learn", "imbalanced-learn", "numpy", "scipy")
 _PAGE = os.sysconf("SC_PAGE_SIZE")
-
-
-def versions() -> dict[str, str]:
-    """The versions behind a figure."""
-    return {
-        "rectifold": rectifold.__version__,
-        "scikit-learn": sklearn.__version__,
-        "imbalanced-learn": imblearn.__version__,
-        "numpy": np.__version__,
-        "scipy": scipy.__version__,
-        "python": platform.python_version(),
-    }
 
 
 def read(name: str) -> dict[str, object]:
@@ -39,7 +23,7 @@ def read(name: str) -> dict[str, object]:
 def write(name: str, **content: object) -> None:
     """Write a result, whole or not at all."""
     RESULTS.mkdir(parents=True, exist_ok=True)
-    result = {"cores": os.cpu_count(), "versions": versions(), **content}
+    result = {"cores": os.cpu_count(), "versions": versions(*LIBRARIES), **content}
     draft = RESULTS / f".{name}.json"
     draft.write_text(json.dumps(result, indent=2) + "\n")
     draft.replace(RESULTS / f"{name}.json")

@@ -2,7 +2,10 @@
 
 import itertools
 import json
+import os
 import re
+import subprocess
+import sys
 from html.parser import HTMLParser
 from pathlib import Path
 from xml.etree import ElementTree
@@ -321,6 +324,25 @@ def test_the_same_results_give_the_same_files(written, tmp_path):
     again = write_report(Store(folder.parent), tmp_path / "again", latex=True)
     for one, other in zip(paths, again, strict=True):
         assert one.read_bytes() == other.read_bytes()
+
+
+def test_figures_are_the_same_in_every_process():
+    program = (
+        "import sys; sys.path.insert(0, sys.argv[1])\n"
+        "from test_bench_report import made_up\n"
+        "from rectifold.bench.comparison import compare\n"
+        "from rectifold.bench.report.figures import critical_difference\n"
+        "from rectifold.bench.statistics import friedman\n"
+        "print(critical_difference(friedman(compare(made_up()).by_dataset()), {}))"
+    )
+    pictures = {
+        subprocess.check_output(
+            [sys.executable, "-c", program, str(Path(__file__).parent)],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+        )
+        for seed in ("1", "2")
+    }
+    assert len(pictures) == 1
 
 
 def test_a_report_does_not_replace_a_file(written, tmp_path):

@@ -1,4 +1,4 @@
-"""Names that a caller got wrong: which was meant, or which there are."""
+"""Names of the caller's: which was meant where one is wrong, and how odd ones are written."""
 
 from __future__ import annotations
 
@@ -42,3 +42,24 @@ def near(name: str, known: Sequence[str], *, every: bool = False) -> str:
     shown = ", ".join(repr(other) for other in (known if every else known[:_MOST]))
     more = "" if every or len(known) <= _MOST else f" and {len(known) - _MOST} more"
     return f"{meant} There are {shown}" if meant else f"; there are {shown}{more}"
+
+
+def in_unicode(text: str) -> str:
+    """Write text so that UTF-8 can hold it.
+
+    Parameters
+    ----------
+    text : str
+        Possibly with halves of surrogate pairs, as in file names that could not be decoded.
+
+    Returns
+    -------
+    str
+        The same, with those by their codes.
+
+    Examples
+    --------
+    >>> print(in_unicode("caf\\udce9"))
+    caf\\udce9
+    """
+    return text.encode("utf-8", "backslashreplace").decode()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import pandas as pd
@@ -34,11 +35,15 @@ class Comparison:
     values: pd.DataFrame
     cells: pd.MultiIndex
 
-    @property
+    @cached_property
     def seeds(self) -> pd.Series[int]:
         """How many seeds stand behind each row."""
         pairs = self.cells.droplevel("seed").value_counts()
         return pairs.reindex(self.values.index).astype(int)
+
+    def seeds_on(self, dataset: str) -> pd.Series[int]:
+        """How many seeds stand behind each row of a data set."""
+        return self.seeds[self.seeds.index.get_level_values("dataset") == dataset]
 
     @property
     def greater_is_better(self) -> bool:
@@ -232,7 +237,7 @@ def left_out(frame: pd.DataFrame, comparison: Comparison) -> list[Lack]:
         part = frame[frame["dataset"] == name]
         if part["status"].isin([OK, FAILED]).sum() == whole:
             continue
-        seeds = comparison.seeds[comparison.seeds.index.get_level_values("dataset") == name]
+        seeds = comparison.seeds_on(name)
         least, most = (int(seeds.min()), int(seeds.max())) if len(seeds) else (0, 0)
         undone = whole - len(part)
         lacks.append(Lack(str(name), len(seeds), n_classifiers, least, most, undone))

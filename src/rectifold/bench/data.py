@@ -16,7 +16,7 @@ from rectifold._typing import Floats, Ints
 from rectifold.bench.registry import BenchProblem
 from rectifold.datasets import PAPER_DATASETS
 from rectifold.files import FileProblem, open_table
-from rectifold.names import near
+from rectifold.names import in_unicode, near
 
 #: What a reader of figures on a set should know, by the fingerprint of its values.
 NOTES = {
@@ -49,6 +49,7 @@ class Source:
     home: str | None = None
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "name", in_unicode(self.name))
         if self.path and self.name in PAPER_DATASETS:
             raise BenchProblem(
                 f"{self.name!r} is one of the paper's data sets, whose figures would stand beside "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from importlib.resources import files
 from io import StringIO
 
@@ -37,6 +38,24 @@ def paper_ranks() -> pd.DataFrame:
     """
     names = {entry.short: entry.name for entry in METHODS.values()}
     return _read("paper_ranks.csv").set_index("method").rename(index=names)
+
+
+def paper_ranks_of(methods: Iterable[str]) -> pd.DataFrame | None:
+    """Give the paper's average ranks if they may stand beside those of other results.
+
+    Parameters
+    ----------
+    methods : iterable of str
+        The methods that were ranked.
+
+    Returns
+    -------
+    pandas.DataFrame or None
+        As `paper_ranks`; None where these are not the paper's 20 methods, since ranks among others,
+        or fewer, are no ranks to compare with.
+    """
+    printed = paper_ranks()
+    return printed if set(methods) == set(printed.index) else None
 
 
 def _read(name: str) -> pd.DataFrame:

@@ -6,8 +6,8 @@ import multiprocessing
 import shutil
 from collections import deque
 from collections.abc import Callable, Iterable
-from contextlib import ExitStack, suppress
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from math import inf
 from multiprocessing.connection import Connection, wait
 from time import monotonic
@@ -172,8 +172,7 @@ class _Crew:
     def work(self, tasks: list[Task], n_workers: int) -> None:
         self._queue.extend(tasks)
         self._store.spool.mkdir(exist_ok=True)
-        with ExitStack() as stack:
-            stack.callback(self._end_all)
+        try:
             self._tell()
             for _ in range(n_workers if tasks else 0):
                 self._start()
@@ -185,6 +184,9 @@ class _Crew:
                 with suppress(OSError):
                     worker.connection.send(None)
                 worker.process.join(timeout=5)
+        finally:
+            for worker in self._workers:
+                self._end(worker)
 
     def _start(self) -> None:
         ours, theirs = self._context.Pipe()
@@ -267,23 +269,19 @@ class _Crew:
         self._forecast.note(worker.task, entry, max(0.0, monotonic() - worker.since) + share)
         # Until the next cell begins, no clock runs.
         worker.since = inf
-        failed, late = row["status"] == FAILED, row["status"] == TIMED_OUT
-        self.state = State(
-            self.state.done + 1,
-            self.state.total,
-            self.state.failed + failed,
-            self.state.timed_out + late,
+        self.state = replace(
+            self.state,
+            done=self.state.done + 1,
+            failed=self.state.failed + (row["status"] == FAILED),
+            timed_out=self.state.timed_out + (row["status"] == TIMED_OUT),
         )
 
     def _tell(self) -> None:
         seconds = self._forecast.seconds()
-        self.state = State(
-            self.state.done,
-            self.state.total,
-            self.state.failed,
-            self.state.timed_out,
-            None if seconds is None else seconds / max(1, len(self._workers)),
-            tuple(
+        self.state = replace(
+            self.state,
+            seconds_left=None if seconds is None else seconds / max(1, len(self._workers)),
+            running=tuple(
                 f"{worker.task.source.name}, {worker.task.method.name}, seed {worker.task.seed}"
                 f", {worker.cell}"
                 for worker in self._workers
@@ -292,10 +290,6 @@ class _Crew:
         )
         if self._watcher is not None:
             self._watcher(self.state)
-
-    def _end_all(self) -> None:
-        for worker in self._workers:
-            self._end(worker)
 
     @staticmethod
     def _end(worker: _Worker) -> None:

@@ -18,6 +18,7 @@ from rectifold.bench.grid import Key
 from rectifold.bench.registry import BenchProblem
 from rectifold.bench.scores import SCORES
 from rectifold.files import whole_files
+from rectifold.names import in_unicode
 
 #: Goes up when stores of an older rectifold can't be read or added to.
 FORMAT = 1
@@ -217,7 +218,9 @@ class Store:
     def _append(self, content: Row) -> None:
         if self._file is None:
             raise RuntimeError("the store is not open for writing")
-        line = json.dumps({name: _storable(value) for name, value in content.items()})
+        line = json.dumps(
+            {k: in_unicode(v) if isinstance(v, str) else v for k, v in content.items()}
+        )
         self._file.write(line.encode() + b"\n")
         self._file.flush()
         os.fsync(self._file.fileno())
@@ -282,10 +285,3 @@ class Store:
             with whole_files([self.results]) as (file,):
                 pq.write_table(table, file, compression="zstd")
         os.remove(self.journal)
-
-
-def _storable(value: Any) -> Any:
-    # Half of a surrogate pair, as in undecodable file names, has no place in Parquet.
-    if isinstance(value, str):
-        return value.encode("utf-8", "backslashreplace").decode()
-    return value

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import importlib.metadata
 import json
 import os
-import platform
 import signal
 import threading
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -20,6 +20,7 @@ from typing import Any
 
 from threadpoolctl import threadpool_limits
 
+from rectifold._versions import versions
 from rectifold.bench.data import Data, Source, load
 from rectifold.bench.grid import Task
 from rectifold.bench.protocols import Prepared, prepare
@@ -161,28 +162,19 @@ def row_of(task: Task, classifier: Entry, status: str, **facts: Any) -> dict[str
 
 @lru_cache(maxsize=1)
 def _versions() -> str:
-    versions = {"python": platform.python_version()}
-    for name in LIBRARIES:
-        try:
-            versions[name] = importlib.metadata.version(name)
-        except importlib.metadata.PackageNotFoundError:
-            continue
-    return json.dumps(versions)
+    return json.dumps(versions(*LIBRARIES))
 
 
-class _heard:  # noqa: N801 - reads as the context manager that it is
-    """Warnings of the block, by category, instead of on the terminal."""
-
-    def __enter__(self) -> list[str]:
-        self._catcher = warnings.catch_warnings(record=True)
-        self._caught = self._catcher.__enter__()
+@contextmanager
+def _heard() -> Iterator[list[str]]:
+    # Warnings of the block, by category, instead of on the terminal.
+    said: list[str] = []
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        self._said: list[str] = []
-        return self._said
-
-    def __exit__(self, *error: object) -> None:
-        self._said += dict.fromkeys(one.category.__name__ for one in self._caught or ())
-        self._catcher.__exit__(*error)  # type: ignore[arg-type]
+        try:
+            yield said
+        finally:
+            said += dict.fromkeys(one.category.__name__ for one in caught)
 
 
 def _sentence(problem: Exception) -> str:

@@ -106,7 +106,7 @@ def run(
                 state = bench.run(
                     grid,
                     kept,
-                    n_jobs=_processes(n_jobs),
+                    n_jobs=options.cores(n_jobs),
                     time_limit=options.positive("--time-limit", time_limit),
                     retry=retry,
                     download=download,
@@ -180,9 +180,7 @@ def _sources(
         raise UsageProblem("--csv needs --target, the column of labels")
     if target is not None and not tables:
         raise UsageProblem("--target is for tables of your own, and no --csv names one")
-    # A name that is not UTF-8 is shown by its codes.
-    names_of = {path: path.stem.encode("utf-8", "backslashreplace").decode() for path in tables}
-    own = [Source(names_of[path], str(path.resolve()), target or "") for path in tables]
+    own = [Source(path.stem, str(path.resolve()), target or "") for path in tables]
     return own + (paper_sources(names, home) if names or not tables else [])
 
 
@@ -203,12 +201,6 @@ def _grid(
     }
     given = {name: values for name, values in chosen.items() if values}
     return bench.Grid(sources, **given)  # type: ignore[arg-type]
-
-
-def _processes(text: str) -> int:
-    from joblib import effective_n_jobs
-
-    return int(effective_n_jobs(options.cores(text)))
 
 
 def _existing(folder: Path) -> Store:

@@ -65,19 +65,19 @@ class Display:
         if self._live is None:
             return
         left = "" if state.seconds_left is None else f"about {_duration(state.seconds_left)} left"
-        ended = ", ".join(
-            f"{count:,} {what}"
-            for count, what in ((state.failed, "failed"), (state.timed_out, "timed out"))
-            if count
-        )
         bar = Table.grid(padding=(0, 2))
         bar.add_row(
             ProgressBar(total=max(1, state.total), completed=state.done, width=30),
             Text(f"{state.done:,}/{state.total:,} fits"),
             Text(left),
-            Text(ended, style="red"),
+            Text(", ".join(_ended(state)), style="red"),
         )
         self._live.update(Group(bar, *(Text(f"  {visible(one)}") for one in state.running)))
+
+
+def _ended(state: State) -> list[str]:
+    counts = {"failed": state.failed, "timed out": state.timed_out}
+    return [f"{count:,} {what}" for what, count in counts.items() if count]
 
 
 def _duration(seconds: float) -> str:
@@ -97,10 +97,7 @@ def show_end(state: State, store: Store) -> None:
         What it wrote to.
     """
     words = f"{state.done:,} of {state.total:,} fits are in {visible(store.folder)}"
-    for count, what in ((state.failed, "failed"), (state.timed_out, "timed out")):
-        if count:
-            words += f"; {count:,} {what}"
-    console(sys.stdout).print(Text(words), soft_wrap=True)
+    console(sys.stdout).print(Text("; ".join([words, *_ended(state)])), soft_wrap=True)
 
 
 def show_status(store: Store) -> None:

@@ -6,7 +6,7 @@ import pandas as pd
 from scipy.stats import spearmanr
 
 from rectifold.bench.comparison import Comparison, spread
-from rectifold.bench.paper import paper_auprc, paper_ranks
+from rectifold.bench.paper import paper_auprc, paper_ranks, paper_ranks_of
 from rectifold.bench.report import coverage
 from rectifold.bench.report.document import NONE, Section, Table, file_name, rows_of
 from rectifold.bench.report.wording import count, number, span
@@ -47,10 +47,9 @@ def sections(frame: pd.DataFrame, comparison: Comparison, ranks: pd.DataFrame) -
             f"sign, {number(gaps[NONE].mean(), 4, sign=True)}).",
             _of_none(here, printed, gaps, coverage.notes(frame)),
         ]
-    printed_ranks = paper_ranks()["Avg"]
-    # Ranks among other methods, or fewer, are not those of the paper.
-    if set(ranks.index) == set(printed_ranks.index):
-        ours, theirs = ranks.loc[methods, "Avg"], printed_ranks[methods]
+    printed_ranks = paper_ranks_of(ranks.index)
+    if printed_ranks is not None:
+        ours, theirs = ranks.loc[methods, "Avg"], printed_ranks.loc[methods, "Avg"]
         section.parts.append(
             f"The average ranks of {count(len(methods), 'method')}, all but GMR, differ from the "
             f"paper's by {number((ours - theirs).abs().mean())} on average; the rank correlation "
@@ -135,7 +134,7 @@ def every_dataset(frame: pd.DataFrame, comparison: Comparison) -> Section:
         part = figures.loc[figures.index.get_level_values("dataset") == name]
         part = part.droplevel("dataset").sort_values("mean", ascending=False, kind="stable")
         paper = printed.reindex(index=[name], columns=part.index).iloc[0]
-        seeds = comparison.seeds[comparison.seeds.index.get_level_values("dataset") == name]
+        seeds = comparison.seeds_on(name)
         rows = [
             [
                 str(method),

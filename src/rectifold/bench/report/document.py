@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import TypeAlias
 from urllib.parse import quote
 
 #: The methods that matter most to whoever reads a report.
@@ -62,6 +63,10 @@ class Figure:
     svg: str
 
 
+#: What stands under a heading; a str is a paragraph.
+Part: TypeAlias = "str | Table | Figure | Section"
+
+
 @dataclass
 class Section:
     """A heading and what stands under it.
@@ -77,7 +82,7 @@ class Section:
     """
 
     title: str
-    parts: list[str | Table | Figure | Section] = field(default_factory=list)
+    parts: list[Part] = field(default_factory=list)
     warning: bool = False
 
     @property
@@ -113,8 +118,8 @@ class Document:
         return [part for part in _parts(self.sections) if isinstance(part, Figure)]
 
 
-def _parts(sections: Sequence[Section]) -> list[str | Table | Figure | Section]:
-    found: list[str | Table | Figure | Section] = []
+def _parts(sections: Sequence[Section]) -> list[Part]:
+    found: list[Part] = []
     for section in sections:
         for part in section.parts:
             found += _parts([part]) if isinstance(part, Section) else [part]

@@ -75,7 +75,7 @@ def critical_difference(test: Friedman, names: dict[str, str]) -> str:
         ranks = test.ranks.rename(index=names)
         figure = Figure(figsize=(8, 0.9 + 0.19 * len(ranks)))
         axes = figure.add_subplot()
-        critical_difference_diagram(
+        artists = critical_difference_diagram(
             ranks,
             test.pairwise.rename(index=names, columns=names),
             alpha=ALPHA,
@@ -88,6 +88,9 @@ def critical_difference(test: Friedman, names: dict[str, str]) -> str:
             crossbar_props={"linewidth": 2.5, "color": "black"},
             color_palette=["black"] * len(ranks),
         )
+        # The bars come from sets, whose order differs from one process to the next.
+        for (bar,) in artists["crossbars"]:
+            bar.set_xdata(sorted(bar.get_xdata()))
         return _svg(figure)
 
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import pandas as pd
 
 from rectifold.bench.comparison import Comparison, compare, in_order, newest
-from rectifold.bench.paper import CITATION, paper_ranks
+from rectifold.bench.paper import CITATION, paper_ranks_of
 from rectifold.bench.protocols import BEFORE_SPLIT, TRAIN_ONLY
 from rectifold.bench.registry import METHODS, BenchProblem, method
 from rectifold.bench.report import agreement, coverage, leak, ranks, significance
@@ -91,15 +91,16 @@ def _statement(comparison: Comparison, table: pd.DataFrame) -> list[str]:
             f"With every sampler confined to the training split, {best} has the best average rank "
             f"{over}: {number(table['Avg'].iloc[0])} of {len(table)}."
         ]
-    printed = paper_ranks()["Avg"]
-    whole = set(table.index) == set(printed.index)
+    printed = paper_ranks_of(table.index)
     sentences = []
     for name, says in (
         (GMR, "With every sampler confined to the training split, GMR at its defaults has the "),
         (NONE, "No sampling at all has the "),
     ):
         place = int((table["Avg"] < table.loc[name, "Avg"]).sum()) + 1
-        beside = f"; the paper prints {number(printed[name])}" if whole else ""
+        beside = ""
+        if printed is not None:
+            beside = f"; the paper prints {number(printed.loc[name, 'Avg'])}"
         here = f"average rank {number(table.loc[name, 'Avg'])} of {len(table)} here"
         where = f" {over}" if name == GMR else ""
         first = "first" if place == 1 else f"place {place}"

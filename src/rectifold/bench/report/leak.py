@@ -7,7 +7,7 @@ from dataclasses import replace
 import pandas as pd
 
 from rectifold.bench.comparison import Comparison, compared
-from rectifold.bench.paper import paper_ranks
+from rectifold.bench.paper import paper_ranks_of
 from rectifold.bench.report.document import Section, Table, file_name
 from rectifold.bench.report.wording import count, number
 
@@ -60,14 +60,13 @@ def _of(comparison: Comparison, leaked: pd.DataFrame, name: str) -> tuple[str, T
     swapped = honest.assign(**{name: means.reindex(honest.index)})
     before = replace(comparison, values=honest).rank_table()
     after = replace(comparison, values=swapped).rank_table()
-    printed = paper_ranks()
-    beside = name in printed.index and set(before.index) == set(printed.index)
+    printed = paper_ranks_of(before.index)
     gain = (swapped[name] - honest[name]).groupby(level="classifier").mean()
     n_sets = honest.index.get_level_values("dataset").nunique()
     lines = [
         ("rank, resampled on the training split alone", before),
         ("rank, resampled before the split (leak)", after),
-        *([("rank that the paper prints", printed)] if beside else []),
+        *([] if printed is None else [("rank that the paper prints", printed)]),
     ]
     cells = [
         [words, *(number(table.loc[name, column]) for column in before.columns)]
@@ -80,7 +79,7 @@ def _of(comparison: Comparison, leaked: pd.DataFrame, name: str) -> tuple[str, T
             number(gain.mean(), 4, sign=True),
         ]
     )
-    paper = f"; the paper prints {number(printed.loc[name, 'Avg'])}" if beside else ""
+    paper = "" if printed is None else f"; the paper prints {number(printed.loc[name, 'Avg'])}"
     words = (
         f"{name} would have the average rank {number(after.loc[name, 'Avg'])} instead of "
         f"{number(before.loc[name, 'Avg'])}{paper}."

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pandas as pd
 
 from rectifold.bench.comparison import Comparison, compare
-from rectifold.bench.paper import paper_ranks
+from rectifold.bench.paper import paper_ranks_of
 from rectifold.bench.report import figures
-from rectifold.bench.report.document import Figure, Section, Table, rows_of
+from rectifold.bench.report.document import Figure, Part, Section, Table, rows_of
 from rectifold.bench.report.wording import NOTHING, number
 from rectifold.bench.scores import SCORES
 from rectifold.bench.statistics import LEAST_BLOCKS, interval
@@ -39,9 +39,7 @@ def section(comparison: Comparison, ranks: pd.DataFrame) -> Section:
     Section
         With the paper's heat map.
     """
-    printed = paper_ranks()
-    # Ranks among other methods, or fewer, are not those of the paper.
-    beside = set(ranks.index) == set(printed.index)
+    printed = paper_ranks_of(ranks.index)
     by_set = comparison.mean_ranks()
     rows = []
     for name in ranks.index:
@@ -51,7 +49,7 @@ def section(comparison: Comparison, ranks: pd.DataFrame) -> Section:
             cells.append(f"{number(low, 1)} to {number(high, 1)}")
         else:
             cells.append(NOTHING)
-        if beside:
+        if printed is not None:
             paper = printed.loc[name, "Avg"]
             cells += [number(paper), number(ranks.loc[name, "Avg"] - paper, sign=True)]
         rows.append(cells)
@@ -60,8 +58,12 @@ def section(comparison: Comparison, ranks: pd.DataFrame) -> Section:
         "ranks",
         "Average ranks by AUPRC, the lower the better; Avg is the mean of the classifiers' "
         "columns, its interval a bootstrap over data sets."
-        + (" “Paper” is its Avg, “difference” ours less the paper's." if beside else ""),
-        [*columns, "Paper", "difference"] if beside else columns,
+        + (
+            " “Paper” is its Avg, “difference” ours less the paper's."
+            if printed is not None
+            else ""
+        ),
+        columns if printed is None else [*columns, "Paper", "difference"],
         rows,
         marked=rows_of(list(ranks.index)),
     )
@@ -71,8 +73,8 @@ def section(comparison: Comparison, ranks: pd.DataFrame) -> Section:
         "best on average.",
         figures.heat_map(ranks),
     )
-    parts: list[str | Table | Figure | Section] = [table, picture]
-    if beside:
+    parts: list[Part] = [table, picture]
+    if printed is not None:
         parts.append(_beside(ranks, printed))
     return Section("Average ranks", parts)
 
