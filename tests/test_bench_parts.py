@@ -27,7 +27,6 @@ from rectifold.bench.protocols import BEFORE_SPLIT, TRAIN_ONLY, Prepared, prepar
 from rectifold.bench.scores import SCORES, score  # noqa: E402
 from rectifold.bench.statistics import against, friedman, interval  # noqa: E402
 from rectifold.datasets import PAPER_DATASETS  # noqa: E402
-from rectifold.metrics import asymmetric_risk  # noqa: E402
 
 
 class Spy(BaseSampler):
@@ -304,14 +303,6 @@ def test_a_support_vector_machine_ranks_by_its_decision_function(data):
     found = score(model, data.X, data.y)
     assert found["brier"] is None
     assert found["auprc"] == average_precision_score(data.y, model.decision_function(data.X))
-
-
-def test_asymmetric_risk_checks_its_input():
-    assert asymmetric_risk(["a", "b"], ["b", "b"], pos_label="a", cost=3) == 1.5
-    with pytest.raises(ValueError, match="cost must be a number above 0"):
-        asymmetric_risk([0, 1], [0, 1], cost=0)
-    with pytest.raises(ValueError, match="inconsistent numbers"):
-        asymmetric_risk([0, 1], [0])
 
 
 def own(tmp_path, frame, name="own.csv"):

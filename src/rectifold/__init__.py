@@ -2,10 +2,11 @@
 
 from importlib.metadata import version as _version
 
+from rectifold.classifier import RectifiedClassifier
 from rectifold.heom import HEOMSpace
 from rectifold.rectification import Rectification
 from rectifold.sampler import GMR
 from rectifold.tables import TableSpace
 
 __version__ = _version("rectifold")
-__all__ = ["GMR", "HEOMSpace", "Rectification", "TableSpace", "__version__"]
+__all__ = ["GMR", "HEOMSpace", "Rectification", "RectifiedClassifier", "TableSpace", "__version__"]

@@ -40,6 +40,13 @@ def listening(listener: Listener) -> Iterator[None]:
         _listener.reset(token)
 
 
+@contextmanager
+def muted() -> Iterator[None]:
+    """Report nothing inside the ``with`` block: parts of longer work that reports by itself."""
+    with listening(lambda done, total: None):
+        yield
+
+
 def report(done: int, total: int) -> None:
     """Tell the listener, if there is one, that `done` of `total` rows are decided."""
     listener = _listener.get()

@@ -15,9 +15,9 @@ from sklearn.utils.validation import check_consistent_length, validate_data
 
 from rectifold._timing import timed
 from rectifold.engines import ENGINES, choose, search
-from rectifold.engines.contract import Engine
+from rectifold.engines.contract import Engine, Neighbourhoods
 from rectifold.engines.given import FromObject, as_graph, metric_of
-from rectifold.rectification import Setting, rectify
+from rectifold.rectification import Rectification, Setting, rectify
 from rectifold.rules import Thresholds, guarded
 from rectifold.space import SPACES, Points, as_numbers, embed, resolve_metric, to_points
 from rectifold.target import Target, encode, named
@@ -275,36 +275,7 @@ class GMR(BaseCleaningSampler):
             engine, name, k = self._engine(points)
         with timed(seconds, "search"):
             neighbourhoods = search(engine, points, labels.codes, k, n_jobs=self.n_jobs)
-        with timed(seconds, "votes"):
-            votes = count_votes(
-                neighbourhoods,
-                labels.codes,
-                labels.sizes,
-                epsilon=self.epsilon,
-                class_weight=self.class_weight,
-            )
-        strict, protected = self._roles(labels)
-        setting = Setting(
-            metric=points.metric if isinstance(points.metric, str) else repr(points.metric),
-            n_neighbors=k,
-            engine=name,
-            epsilon=self.epsilon,
-            class_weight=self.class_weight,
-            strict=strict,
-            protected=protected,
-            # The paper's rule has no floor; what goes beyond the paper has one.
-            keep_floor=len(labels.classes) > 2 or self.class_weight is not None,
-            seconds=seconds,
-        )
-        with timed(seconds, "rules"):
-            self.rectification_ = rectify(
-                votes,
-                labels,
-                neighbourhoods.certified,
-                Thresholds(self.alpha, self.beta, self.gamma, self.min_minority),
-                setting,
-                index=X.index if hasattr(X, "iloc") else None,
-            )
+        self.rectification_ = self._record(X, labels, points, name, neighbourhoods, seconds)
         if guarded(labels.sizes, self.min_minority):
             smallest = labels.sizes.argmin()
             warnings.warn(
@@ -322,6 +293,47 @@ class GMR(BaseCleaningSampler):
             # Distances to rows that are gone are of no use to what comes next.
             rows = _safe_indexing(rows, self.sample_indices_, axis=1)
         return rows, _safe_indexing(y, self.sample_indices_)
+
+    def _record(
+        self,
+        X: Any,
+        labels: Target,
+        points: Points,
+        engine: str,
+        neighbourhoods: Neighbourhoods,
+        seconds: dict[str, float],
+    ) -> Rectification:
+        """Count votes, apply the rules, and keep the record."""
+        with timed(seconds, "votes"):
+            votes = count_votes(
+                neighbourhoods,
+                labels.codes,
+                labels.sizes,
+                epsilon=self.epsilon,
+                class_weight=self.class_weight,
+            )
+        strict, protected = self._roles(labels)
+        setting = Setting(
+            metric=points.metric if isinstance(points.metric, str) else repr(points.metric),
+            n_neighbors=neighbourhoods.k,
+            engine=engine,
+            epsilon=self.epsilon,
+            class_weight=self.class_weight,
+            strict=strict,
+            protected=protected,
+            # The paper's rule has no floor; what goes beyond the paper has one.
+            keep_floor=len(labels.classes) > 2 or self.class_weight is not None,
+            seconds=seconds,
+        )
+        with timed(seconds, "rules"):
+            return rectify(
+                votes,
+                labels,
+                neighbourhoods.certified,
+                Thresholds(self.alpha, self.beta, self.gamma, self.min_minority),
+                setting,
+                index=X.index if hasattr(X, "iloc") else None,
+            )
 
     def _check(self, X: Any, y: Any, params: dict[str, Any]) -> Target:
         """Refuse what can't be cleaned, before any long work."""

@@ -7,6 +7,7 @@ try:
     from rectifold.bench.registry import (
         CLASSIFIERS,
         METHODS,
+        WRAPPERS,
         BenchProblem,
         Entry,
         classifier,
@@ -24,6 +25,7 @@ __all__ = [
     "METHODS",
     "PROTOCOLS",
     "SEEDS",
+    "WRAPPERS",
     "BenchProblem",
     "Entry",
     "Grid",

@@ -15,6 +15,9 @@ from typing import Any
 
 from rectifold.names import near
 
+#: The kind of method that takes the classifier itself.
+WRAPPER = "wrapper"
+
 
 class BenchProblem(ValueError):  # noqa: N818 - it is shown to people, who read no class names
     """What was asked of an experiment can't be done; the message is one sentence."""
@@ -34,7 +37,8 @@ class Entry:
         ``module:callable``; the callable makes the estimator. Empty for no sampling.
     kind : str
         For samplers, what becomes of the number of rows: "oversampling", "undersampling",
-        "cleaning" or "none"; for classifiers "classifier".
+        "cleaning" or "none"; "wrapper" for what takes the classifier itself, and does with the
+        training rows what it likes; for classifiers "classifier".
     options : dict
         Arguments for the callable, where the library's default would not do.
     revision : str or None
@@ -71,12 +75,30 @@ class Entry:
         estimator or None
             None for no sampling.
         """
-        if not self.path:
-            return None
-        estimator = find(self.path)(**self.options)
-        if "random_state" in getattr(estimator, "get_params", dict)():
-            estimator.set_params(random_state=seed)
-        return estimator
+        return _seeded(find(self.path)(**self.options), seed) if self.path else None
+
+    def wrap(self, classifier: Any, seed: int) -> Any:
+        """Make a classifier of another one; only where `kind` is "wrapper".
+
+        Parameters
+        ----------
+        classifier : classifier
+            Not fitted.
+        seed : int
+            For `random_state`.
+
+        Returns
+        -------
+        classifier
+            What to fit instead.
+        """
+        return _seeded(find(self.path)(classifier, **self.options), seed)
+
+
+def _seeded(estimator: Any, seed: int) -> Any:
+    if "random_state" in getattr(estimator, "get_params", dict)():
+        estimator.set_params(random_state=seed)
+    return estimator
 
 
 @cache
@@ -152,6 +174,27 @@ METHODS = _table(
     Entry("SMOTETomek", "SMTomek", "imblearn.combine:SMOTETomek", "oversampling"),
 )
 
+#: What goes beyond the paper: settings chosen from the data, and the controls for that.
+WRAPPERS = _table(
+    Entry("GMR-adaptive", "GMR-ad", "rectifold:RectifiedClassifier", WRAPPER, revision="1"),
+    Entry(
+        *("GMR-ensemble", "GMR-en", "rectifold:RectifiedClassifier", WRAPPER),
+        {"ensemble": 10},
+        revision="1",
+    ),
+    # The same ensemble without any cleaning: what averaging alone does.
+    Entry(
+        *("Subsampling", "Sub", "rectifold:RectifiedClassifier", WRAPPER),
+        {"ensemble": 10, "search": ()},
+        revision="1",
+    ),
+    Entry(
+        *("Bagging", "Bag", "rectifold.bench.controls:Bagging", WRAPPER),
+        {"n_estimators": 10},
+        revision="1",
+    ),
+)
+
 #: The paper's seven classifiers. One thread each: an experiment runs many of them side by side.
 CLASSIFIERS = _table(
     Entry("DT", "DT", "sklearn.tree:DecisionTreeClassifier", "classifier"),
@@ -170,7 +213,8 @@ def method(name: str) -> Entry:
     Parameters
     ----------
     name : str
-        As in `METHODS`, or ``package.module:Sampler``, or ``name=package.module:Sampler``.
+        As in `METHODS` or `WRAPPERS`, or ``package.module:Sampler``, or
+        ``name=package.module:Sampler``.
 
     Returns
     -------
@@ -183,7 +227,7 @@ def method(name: str) -> Entry:
     >>> method("ENN").name
     'EditedNearestNeighbours'
     """
-    return _named(name, METHODS, "method", "cleaning", "fit_resample")
+    return _named(name, {**METHODS, **WRAPPERS}, "method", "cleaning", "fit_resample")
 
 
 def classifier(name: str) -> Entry:

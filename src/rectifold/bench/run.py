@@ -18,7 +18,7 @@ from joblib import effective_n_jobs
 from rectifold.bench.costs import Forecast
 from rectifold.bench.data import Shape, fetch, measure
 from rectifold.bench.grid import Grid, Key, Task
-from rectifold.bench.registry import BenchProblem
+from rectifold.bench.registry import WRAPPER, BenchProblem
 from rectifold.bench.store import FAILED, OK, TIMED_OUT, Store
 from rectifold.bench.worker import BEGIN, RESAMPLING, ROW, row_of, serve
 
@@ -93,7 +93,8 @@ def run(
     if n_jobs == 0:
         raise BenchProblem("n_jobs must be a whole number other than 0")
     for entry in (*grid.methods, *grid.classifiers):
-        entry.make(0)
+        # Whatever can't be made is refused now; a wrapper needs something to wrap.
+        _ = entry.wrap(None, 0) if entry.kind == WRAPPER else entry.make(0)
     fetch(grid.sources, download=download)
     store.check()
     shapes = measure(grid.sources)

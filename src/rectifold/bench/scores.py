@@ -69,7 +69,7 @@ def score(classifier: Any, X: Floats, y: Ints) -> dict[str, float | None]:
         "balanced_accuracy": float(balanced_accuracy_score(y, predicted)),
         "g_mean": float(geometric_mean_score(y, predicted)),
         "brier": brier,
-        "asymmetric_risk": asymmetric_risk(y, predicted, cost=COST),
+        "asymmetric_risk": asymmetric_risk(y, predicted, cost_fn=COST),
     }
     wrong = [name for name, value in scores.items() if value is not None and not isfinite(value)]
     if wrong:

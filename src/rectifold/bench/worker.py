@@ -18,13 +18,14 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
+import numpy as np
 from threadpoolctl import threadpool_limits
 
 from rectifold._versions import versions
 from rectifold.bench.data import Data, Source, load
 from rectifold.bench.grid import Task
 from rectifold.bench.protocols import Prepared, prepare
-from rectifold.bench.registry import Entry
+from rectifold.bench.registry import WRAPPER, Entry
 from rectifold.bench.scores import score
 from rectifold.bench.store import FAILED, KEY, OK
 
@@ -93,8 +94,10 @@ def _do(task: Task, spool: Path, connection: Connection) -> None:
 def _resample(task: Task, data: Data) -> Prepared:
     if data.fingerprint != task.fingerprint:
         raise RuntimeError(f"{task.source.name} has changed since the run began")
+    # What wraps a classifier does its own cleaning, in the training rows it is given.
+    sampler = None if task.method.kind == WRAPPER else task.method.make(task.seed)
     with _heard() as said:
-        prepared = prepare(data, task.method.make(task.seed), task.seed, task.protocol)
+        prepared = prepare(data, sampler, task.seed, task.protocol)
     return replace(prepared, warnings=tuple(said))
 
 
@@ -119,9 +122,16 @@ def _fit(task: Task, classifier: Entry, prepared: Prepared) -> dict[str, Any]:
     try:
         with _heard() as heard:
             estimator = classifier.make(task.seed)
+            if task.method.kind == WRAPPER:
+                estimator = task.method.wrap(estimator, task.seed)
             estimator.fit(prepared.X_train, prepared.y_train)
             facts["fit_seconds"] = perf_counter() - start
             facts.update(score(estimator, prepared.X_test, prepared.y_test))
+            if hasattr(estimator, "members_"):
+                # What its members were fitted on, on average; the classes are 0 and 1.
+                shares = np.mean([member.shares for member in estimator.members_], axis=0)
+                facts["majority_after"] = round(prepared.before[0] * shares[0])
+                facts["minority_after"] = round(prepared.before[1] * shares[1])
     except Exception as problem:
         facts["fit_seconds"] = perf_counter() - start
         return row_of(task, classifier, FAILED, error=_sentence(problem), **facts)
