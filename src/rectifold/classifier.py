@@ -33,6 +33,7 @@ from sklearn.utils.validation import (
 from rectifold.candidates import ALONE, Candidate, candidates
 from rectifold.names import near
 from rectifold.posterior import reweighted
+from rectifold.progress import muted
 from rectifold.sampler import GMR
 from rectifold.selection import (
     Evidence,
@@ -385,8 +386,6 @@ class RectifiedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         rounds = 1
         if isinstance(self.cv, numbers.Integral):
             n_splits = self._splits(labels)
-            if n_splits < 2:
-                raise ValueError(f"cv={self.cv} makes no folds: it must be a number of 2 or more.")
             rounds = ROUNDS if labels.sizes.min() < SMALL else 1
             if self.ensemble is not None:
                 rounds = -(-self.ensemble // n_splits)
@@ -417,7 +416,7 @@ class RectifiedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
 
     def _splits(self, labels: Target) -> int:
         least = int(labels.sizes.min())
-        if 2 <= least < self.cv:
+        if least < self.cv:
             warnings.warn(
                 f"class {named(labels.classes[labels.sizes.argmin()])} has {least} rows, fewer "
                 f"than cv={self.cv} folds: {least} folds are used.",
@@ -474,7 +473,8 @@ class RectifiedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         kept = np.arange(len(labels.codes))
         if best.params is not None:
             self.sampler_ = clone(task.sampler).set_params(**best.params)
-            self.sampler_.fit_resample(task.X, task.y)
+            with muted():
+                self.sampler_.fit_resample(task.X, task.y)
             kept = self.sampler_.sample_indices_
         self.rectification_ = None if self.sampler_ is None else self.sampler_.rectification_
         if len(chosen) == 1:

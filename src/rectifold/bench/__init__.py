@@ -1,6 +1,9 @@
 """The paper's experiments: a grid of fits, the store of their results, what they show."""
 
-try:
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
     from rectifold.bench.data import Source, paper_sources
     from rectifold.bench.grid import SEEDS, Grid
     from rectifold.bench.protocols import PROTOCOLS
@@ -13,12 +16,21 @@ try:
         classifier,
         method,
     )
-    from rectifold.bench.run import State, run
+    from rectifold.bench.runner import State, run
     from rectifold.bench.store import Store
-except ModuleNotFoundError as problem:
-    raise ImportError(
-        f'experiments need {problem.name}: pip install "rectifold[bench]" brings it'
-    ) from problem
+
+# Modules are imported when their names are asked for: most need the extra "bench", and some, such
+# as the registry of methods, do without it.
+_HOMES = {
+    "data": ("Source", "paper_sources"),
+    "grid": ("SEEDS", "Grid"),
+    "protocols": ("PROTOCOLS",),
+    "registry": (
+        *("CLASSIFIERS", "METHODS", "WRAPPERS", "BenchProblem", "Entry", "classifier", "method"),
+    ),
+    "runner": ("State", "run"),
+    "store": ("Store",),
+}
 
 __all__ = [
     "CLASSIFIERS",
@@ -37,3 +49,17 @@ __all__ = [
     "paper_sources",
     "run",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    home = next((module for module, names in _HOMES.items() if name in names), None)
+    if home is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    try:
+        found = getattr(import_module(f"{__name__}.{home}"), name)
+    except ModuleNotFoundError as problem:
+        raise ImportError(
+            f'experiments need {problem.name}: pip install "rectifold[bench]" brings it'
+        ) from problem
+    globals()[name] = found
+    return found

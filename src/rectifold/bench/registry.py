@@ -75,7 +75,7 @@ class Entry:
         estimator or None
             None for no sampling.
         """
-        return _seeded(find(self.path)(**self.options), seed) if self.path else None
+        return seeded(find(self.path)(**self.options), seed) if self.path else None
 
     def wrap(self, classifier: Any, seed: int) -> Any:
         """Make a classifier of another one; only where `kind` is "wrapper".
@@ -92,10 +92,24 @@ class Entry:
         classifier
             What to fit instead.
         """
-        return _seeded(find(self.path)(classifier, **self.options), seed)
+        return seeded(find(self.path)(classifier, **self.options), seed)
 
 
-def _seeded(estimator: Any, seed: int) -> Any:
+def seeded(estimator: Any, seed: int) -> Any:
+    """Give the seed to an estimator, if it takes one.
+
+    Parameters
+    ----------
+    estimator : estimator
+        It is changed.
+    seed : int
+        For `random_state`.
+
+    Returns
+    -------
+    estimator
+        The same.
+    """
     if "random_state" in getattr(estimator, "get_params", dict)():
         estimator.set_params(random_state=seed)
     return estimator

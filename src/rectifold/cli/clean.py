@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rectifold._timing import timed
-from rectifold.cli.labels import check_missing, classes_named, read_labels
+from rectifold.cli.labels import classes_named
+from rectifold.cli.rows import features_of, read_rows
 from rectifold.cli.wording import UsageProblem, in_words_of_the_command_line
 from rectifold.files import Table, check_outputs, format_of, open_table, whole_files
-from rectifold.names import near
 
 if TYPE_CHECKING:
     import numpy as np
@@ -95,16 +95,18 @@ def clean_file(request: Request) -> dict[str, Any]:
         features = _features(table, request)
         for path in outputs.values():
             table.check(format_of(path), drop=request.drop)
-        frame = table.frame([*features, request.target], verbatim=[request.target])
-    is_text = format_of(request.source).kind == "text"
-    labels, missing, notes = read_labels(
-        frame[request.target], is_text=is_text, missing_labels=request.missing_labels
-    )
-    check_missing(frame[request.target], missing, request.missing_target)
-    labelled = frame.loc[~missing, features]
-    notes += _counters(labelled)
-    record, said = _rectify(labelled, labels, request)
-    del frame, labelled
+        rows = read_rows(
+            table,
+            request.source,
+            request.target,
+            features,
+            missing_target=request.missing_target,
+            missing_labels=request.missing_labels,
+            identifiers="--ignore",
+        )
+    missing, notes = rows.missing, rows.notes
+    record, said = _rectify(rows.features, rows.labels, request)
+    del rows
     with timed(seconds, "write"):
         _write(table, record, missing, request, outputs)
     summary = record.summary()
@@ -128,39 +130,16 @@ def clean_file(request: Request) -> dict[str, Any]:
 
 
 def _features(table: Table, request: Request) -> list[str]:
-    columns = table.columns
-    for option, names in (
-        ("--target", [request.target]),
-        ("--drop", request.drop),
-        ("--ignore", request.ignore),
-    ):
-        for name in names:
-            if name not in columns:
-                raise UsageProblem(f"{option}: there is no column {name!r}{near(name, columns)}")
-            if name == request.target and option != "--target":
-                raise UsageProblem(f"{option} names the target column {name!r} itself")
-    taken = [name for name in ADDED if name in columns and name not in request.drop]
+    features = features_of(
+        table, request.target, {"--drop": request.drop, "--ignore": request.ignore}
+    )
+    taken = [name for name in ADDED if name in table.columns and name not in request.drop]
     if request.removed is not None and taken:
         raise UsageProblem(
             f"--removed would add a column {taken[0]!r}, which the table has already; "
             "leave that out with --drop"
         )
-    left_out = {request.target, *request.drop, *request.ignore, *table.index_columns}
-    features = [name for name in columns if name not in left_out]
-    if not features:
-        raise UsageProblem("no column is left to compare rows by: all are dropped or ignored")
     return features
-
-
-def _counters(features: pd.DataFrame) -> list[str]:
-    return [
-        f"column {name!r} only counts upwards from row to row; if it is an identifier, leave it "
-        "out of the geometry with --ignore"
-        for name in features.columns
-        if features[name].dtype.kind in "iu"
-        and features[name].is_unique
-        and features[name].is_monotonic_increasing
-    ]
 
 
 def _rectify(
@@ -170,7 +149,7 @@ def _rectify(
 
     settings = dict(request.settings)
     if request.only:
-        settings["sampling_strategy"] = classes_named(request.only, labels)
+        settings["sampling_strategy"] = classes_named("--only", request.only, labels)
     gmr = GMR(**settings)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")

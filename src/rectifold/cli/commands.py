@@ -1,4 +1,4 @@
-"""The commands and their options: `rectifold clean` and `rectifold demo`; `bench` has its own."""
+"""The commands and their options: `clean` and `demo`; `bench` and `compare` have their own."""
 
 from __future__ import annotations
 
@@ -15,11 +15,13 @@ from typer.core import TyperCommand
 from rectifold.cli import options
 from rectifold.cli.bench import app as bench_app
 from rectifold.cli.clean import Request, clean_file
+from rectifold.cli.compare import compare
 from rectifold.cli.stopping import stoppable
 from rectifold.cli.wording import UsageProblem
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
 app.add_typer(bench_app, name="bench")
+app.command()(compare)
 
 
 class MissingTarget(StrEnum):
@@ -233,8 +235,9 @@ def demo(
     ] = Path("rectifold-demo"),
 ) -> None:
     """Clean a real table, and measure whether that helps."""
+    from rectifold import compare as compare_methods
     from rectifold.cli import terminal
-    from rectifold.cli.demo import clean_wines, compare
+    from rectifold.cli.demo import clean_wines
 
     with stoppable():
         wines = clean_wines(output_dir)
@@ -242,6 +245,7 @@ def demo(
     sys.stdout.flush()
     with stoppable("stopped; the cleaned table is written, the comparison is not done"):
         with terminal.progress("comparing", True):
-            comparison = compare(wines.features, wines.labels)
-        terminal.show_comparison(comparison)
+            found = compare_methods(wines.features.to_numpy(), wines.labels, n_jobs=-1)
+        print()
+        terminal.show_evaluation(found)
     sys.stdout.flush()

@@ -131,11 +131,13 @@ def check_missing(column: pd.Series[Any], missing: NDArray[np.bool_], action: st
         )
 
 
-def classes_named(names: Sequence[str], labels: pd.Series[Any]) -> list[Any]:
-    """Find the classes that ``--only`` names.
+def classes_named(option: str, names: Sequence[str], labels: pd.Series[Any]) -> list[Any]:
+    """Find the classes that an option names.
 
     Parameters
     ----------
+    option : str
+        Which.
     names : sequence of str
         Classes as text.
     labels : pandas.Series
@@ -149,7 +151,7 @@ def classes_named(names: Sequence[str], labels: pd.Series[Any]) -> list[Any]:
     known = {str(label): label for label in labels.unique().tolist()}
     for name in names:
         if name not in known:
-            raise UsageProblem(f"--only: there is no class {name!r}{near(name, [*known])}")
+            raise UsageProblem(f"{option}: there is no class {name!r}{near(name, [*known])}")
     return [known[name] for name in names]
 
 

@@ -13,9 +13,13 @@ from rich.table import Table
 from rich.text import Text
 
 from rectifold.cli.visible import visible
+from rectifold.evaluation import BASE
 from rectifold.progress import listening
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
+    from rectifold import Evaluation
     from rectifold.cli.demo import Wines
 
 #: Characters of a label or a column name that a table shows.
@@ -159,48 +163,41 @@ def show_wines(wines: Wines) -> None:
     )
 
 
-def show_comparison(comparison: list[dict[str, Any]]) -> None:
+def show_evaluation(found: Evaluation, page: Path | None = None) -> None:
     """Print whether cleaning helped, with the numbers that say so.
 
     Parameters
     ----------
-    comparison : list of dict
-        As `rectifold.cli.demo.compare` gives it.
+    found : Evaluation
+        As `rectifold.compare` gives it.
+    page : pathlib.Path or None
+        Where a page with the same was written.
     """
     out = console(sys.stdout)
     out.print(
         Text(
-            "\nDoes it help? AUPRC by cross-validation on the same folds, with scaling and "
-            "cleaning inside the training part of each, and copies of a row on one side; "
-            "differences against no cleaning, with standard errors corrected for training parts "
-            "that overlap:"
+            f"Does it help to find {visible(found.positive, _WIDTH)}? AUPRC by cross-validation, "
+            f"{found.n_folds} folds; scaling, cleaning and the choice of settings see the training "
+            "part of each alone, and copies of a row are on one side. Differences against no "
+            "cleaning on the same folds, with intervals of 95 % for training parts that overlap:"
         )
     )
-    table = plain_table(
-        ["classifier", "cleaning"],
-        ["AUPRC", "difference", "standard\nerror"],
-    )
-    for one in comparison:
-        compared = "verdict" in one
+    table = plain_table(["classifier", "method"], ["AUPRC", "difference", "from", "to"])
+    table.add_column("verdict", vertical="bottom", overflow="fold")
+    for line in found.lines:
+        figures = (line.difference, line.low, line.high)
+        compared = line.method != BASE
         table.add_row(
-            one["classifier"],
-            one["cleaning"],
-            f"{one['auprc']:.4f}",
-            f"{one['difference']:+.4f}" if compared else "",
-            f"{one['standard_error']:.4f}" if compared else "",
+            Text(visible(line.classifier, _WIDTH)),
+            Text(visible(line.method, _WIDTH)),
+            f"{line.scores['auprc']:.4f}",
+            *(f"{figure:+.4f}" if compared else "" for figure in figures),
+            line.verdict if compared else "",
         )
     out.print("", table, "", sep="\n")
-    for one in comparison:
-        if "verdict" in one:
-            out.print(Text(_sentence(one)))
-
-
-def _sentence(one: dict[str, Any]) -> str:
-    clear = one["verdict"] in ("helps", "hurts")
-    return (
-        f"{one['cleaning']} {one['verdict']} {'' if clear else 'to '}the {one['classifier']}: "
-        f"{one['difference']:+.4f} is {'beyond' if clear else 'within'} two standard errors."
-    )
+    out.print(Text(visible(found.verdict)))
+    if page is not None:
+        _fact(out, "written", visible(page), whole=True)
 
 
 @contextmanager

@@ -20,7 +20,7 @@ _ASIDE = "\x00([0-9]+)\x00"
 _OPTIONS = "|".join(
     (
         *("n_neighbors", "alpha", "beta", "gamma", "metric", "metric_threshold", "epsilon"),
-        *("min_minority", "class_weight", "space", "engine", "n_jobs"),
+        *("min_minority", "class_weight", "space", "engine", "n_jobs", "cv", "repeats"),
     )
 )
 _TRANSLATIONS = (
@@ -46,6 +46,8 @@ _TRANSLATIONS = (
     ),
     (r": drop it, or turn it into .*", "; leave it out of the geometry with --ignore"),
     (r"\bspace must be None\b", "--space must be none"),
+    (r"\blower cv\b", "lower --cv"),
+    (r"\bwith positive=", "with --positive"),
     (r"\by\b(?!=)", "the target"),
     (r" of X\b", ""),
     (r"\bX has (\d+) samples", r"there are \1"),

@@ -15,7 +15,9 @@ from typing import IO
 from rectifold.files.formats import FileProblem, format_of
 
 
-def check_outputs(outputs: Mapping[str, Path], source: Path | None = None) -> None:
+def check_outputs(
+    outputs: Mapping[str, Path], source: Path | None = None, *, tables: bool = True
+) -> None:
     """Find whatever would keep outputs from being written, before any work is done.
 
     Parameters
@@ -24,6 +26,8 @@ def check_outputs(outputs: Mapping[str, Path], source: Path | None = None) -> No
         What the caller calls each output (such as ``--removed``), and where it goes.
     source : pathlib.Path, optional
         The file that is read; no output may replace it.
+    tables : bool, default=True
+        Whether they are tables, whose names must tell their formats.
     """
     seen: dict[str, str] = {}
     for name, path in outputs.items():
@@ -31,7 +35,7 @@ def check_outputs(outputs: Mapping[str, Path], source: Path | None = None) -> No
         if os.path.isdir(real):
             raise FileProblem(f"{name} {str(path)!r} is a directory, not a file")
         try:
-            format_of(path)
+            _ = format_of(path) if tables else None
         except FileProblem as problem:
             raise FileProblem(f"{name}: {problem}") from None
         folder = os.path.dirname(real)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import warnings
+from collections.abc import Sequence
 from typing import Any
 
 import matplotlib as mpl
@@ -51,6 +52,35 @@ def heat_map(ranks: pd.DataFrame) -> str:
             far = abs(value - middle) > 0.36 * len(ranks)
             colour = "white" if far else "black"
             axes.text(column, row, f"{value:.2f}", ha="center", va="center", color=colour)
+        return _svg(figure)
+
+
+def intervals(differences: Sequence[tuple[str, float, float, float]]) -> str:
+    """Draw differences with their intervals, one under the other, beside a line at zero.
+
+    Parameters
+    ----------
+    differences : sequence of (str, float, float, float)
+        A name, the difference, and where its interval begins and ends.
+
+    Returns
+    -------
+    str
+        An SVG picture.
+    """
+    with mpl.rc_context(_STYLE):
+        figure = Figure(figsize=(7.2, 0.9 + 0.32 * len(differences)))
+        axes = figure.add_subplot()
+        axes.axvline(0, color="0.6", linewidth=1)
+        for row, (_, middle, low, high) in enumerate(differences):
+            colour = "tab:green" if low > 0 else "tab:red" if high < 0 else "0.25"
+            axes.plot([low, high], [row, row], color=colour, linewidth=2)
+            axes.plot([middle], [row], marker="o", color=colour)
+        axes.set_yticks(range(len(differences)), [name for name, *_ in differences])
+        axes.set_ylim(len(differences) - 0.4, -0.6)
+        axes.set_xlabel("difference in AUPRC")
+        axes.spines[["top", "right", "left"]].set_visible(False)
+        axes.tick_params(axis="y", length=0)
         return _svg(figure)
 
 

@@ -1,0 +1,157 @@
+"""The command `rectifold compare`: does cleaning help this table?"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from rectifold.cli import options
+from rectifold.cli.labels import classes_named
+from rectifold.cli.rows import features_of, read_rows
+from rectifold.cli.stopping import stoppable
+from rectifold.cli.wording import UsageProblem, in_words_of_the_command_line
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from rectifold import Evaluation
+
+
+class MissingTarget(StrEnum):
+    """What becomes of rows without a label."""
+
+    error = "error"
+    drop = "drop"
+
+
+def compare(
+    source: Annotated[
+        Path, typer.Argument(metavar="INPUT", help="CSV, TSV (also .gz), Parquet or Feather.")
+    ],
+    target: Annotated[
+        str, typer.Option("--target", "-t", metavar="COLUMN", help="The column of labels.")
+    ],
+    classifier: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--classifier",
+            "-c",
+            metavar="NAMES",
+            help="LR, RF, XGB, ... or module:Class. By default logistic regression and gradient "
+            "boosting.",
+        ),
+    ] = None,
+    method: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--method",
+            "-m",
+            metavar="NAMES",
+            help="Beside no cleaning. By default GMR and GMR-adaptive; also GMR-ensemble, Bagging, "
+            "SMOTE and the other baselines, or module:Class.",
+        ),
+    ] = None,
+    positive: Annotated[
+        str | None,
+        typer.Option(metavar="CLASS", help="The class to be found; by default the rarer one."),
+    ] = None,
+    drop: Annotated[
+        list[str] | None,
+        typer.Option(metavar="COLUMN", help="Leave out: identifiers, leaks. Repeatable."),
+    ] = None,
+    missing_target: Annotated[
+        MissingTarget, typer.Option(help="What becomes of rows without a label.")
+    ] = MissingTarget.error,
+    missing_label: Annotated[
+        list[str] | None,
+        typer.Option(metavar="TEXT", help="A label that stands for a missing one. Repeatable."),
+    ] = None,
+    cv: Annotated[str, typer.Option(metavar="N", help="Folds.")] = "5",
+    repeats: Annotated[
+        str, typer.Option(metavar="N", help="How often rows are dealt to folds anew.")
+    ] = "1",
+    seed: Annotated[str, typer.Option(metavar="N", help="For whatever takes one.")] = "0",
+    html: Annotated[
+        Path | None, typer.Option("--html", metavar="PATH", help="Write a page with the result.")
+    ] = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print the result as JSON, and nothing else.")
+    ] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing.")] = False,
+    n_jobs: Annotated[str, typer.Option(metavar="N", help="Cores to use; -1 for all.")] = "-1",
+    encoding: Annotated[str, typer.Option(metavar="NAME", help="Of text files.")] = "utf-8",
+    delimiter: Annotated[
+        str | None,
+        typer.Option(
+            metavar="CHARACTER",
+            help="Between the cells of a text INPUT, or tab; by default as its name says.",
+        ),
+    ] = None,
+) -> None:
+    """Measure whether cleaning helps classifiers on a table, without leaks."""
+    settings: dict[str, Any] = {
+        "cv": options.whole("--cv", cv, 2),
+        "repeats": options.whole("--repeats", repeats, 1),
+        "random_state": options.whole("--seed", seed, 0),
+        "n_jobs": options.cores(n_jobs),
+    }
+    names = {"classifiers": options.names(classifier), "methods": options.names(method)}
+    settings |= {name: given for name, given in names.items() if given}
+    if html is not None and importlib.util.find_spec("jinja2") is None:
+        raise UsageProblem('--html needs an extra: pip install "rectifold[bench]"')
+    from rectifold.cli import terminal
+    from rectifold.files import check_outputs, open_table, write_whole
+
+    if html is not None:
+        check_outputs({"--html": html}, source, tables=False)
+    sys.path.insert(0, "")
+    with stoppable("stopped; nothing is written"):
+        table = open_table(source, encoding=encoding, delimiter=options.delimiter(delimiter))
+        features = features_of(table, target, {"--drop": drop or []})
+        rows = read_rows(
+            table,
+            source,
+            target,
+            features,
+            missing_target=missing_target.value,
+            missing_labels=missing_label or [],
+            identifiers="--drop",
+        )
+        if positive is not None:
+            (settings["positive"],) = classes_named("--positive", [positive], rows.labels)
+        with terminal.progress("comparing", not (quiet or as_json)):
+            found = _compare(_numbers(rows.features), rows.labels, settings)
+        if html is not None:
+            write_whole(html, found.to_html().encode())
+    terminal.show_notes([] if quiet else rows.notes)
+    if as_json:
+        print(json.dumps(found.to_dict(), indent=2, allow_nan=False))
+    elif not quiet:
+        terminal.show_evaluation(found, html)
+    sys.stdout.flush()
+
+
+def _compare(X: Any, y: Any, settings: dict[str, Any]) -> Evaluation:
+    from rectifold import compare
+
+    try:
+        return compare(X, y, **settings)
+    except (ValueError, TypeError) as problem:
+        raise UsageProblem(in_words_of_the_command_line(str(problem))) from problem
+
+
+def _numbers(features: pd.DataFrame) -> Any:
+    """Give plain numbers as an array; a table of anything else stays one."""
+    import numpy as np
+
+    if all(dtype.kind in "biuf" for dtype in features.dtypes):
+        numbers = features.to_numpy(dtype=np.float64)
+        if np.isfinite(numbers).all():
+            return numbers
+    return features

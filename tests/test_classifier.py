@@ -1,0 +1,553 @@
+"""RectifiedClassifier: what it chooses, what it fits, and that it is at home in scikit-learn."""
+
+import numpy as np
+import pytest
+import sklearn
+from imblearn.over_sampling import SMOTE, RandomOverSampler
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.datasets import make_classification
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import average_precision_score, make_scorer
+from sklearn.model_selection import (
+    GridSearchCV,
+    GroupKFold,
+    ShuffleSplit,
+    StratifiedKFold,
+    TunedThresholdClassifierCV,
+    cross_val_score,
+)
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC, LinearSVC
+from sklearn.tree import DecisionTreeClassifier
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from rectifold import GMR, RectifiedClassifier
+from rectifold.metrics import asymmetric_risk_scorer
+from rectifold.path import rectify_all
+from rectifold.posterior import undo_posterior_shift
+from rectifold.progress import listening
+
+
+def data(n=400, seed=0, noise=0.15, **more):
+    settings = {"n_features": 5, "n_informative": 3, "weights": [0.85], "class_sep": 0.8, **more}
+    return make_classification(n_samples=n, flip_y=noise, random_state=seed, **settings)
+
+
+def tree(**more):
+    return RectifiedClassifier(DecisionTreeClassifier(random_state=0), random_state=0, **more)
+
+
+@pytest.mark.filterwarnings("ignore")
+@parametrize_with_checks(
+    [
+        RectifiedClassifier(LogisticRegression(), cv=2, search=[{"n_neighbors": 3}]),
+        RectifiedClassifier(
+            LogisticRegression(),
+            cv=2,
+            search=[{"n_neighbors": 3}],
+            ensemble=2,
+            correct_posterior=True,
+        ),
+    ]
+)
+def test_scikit_learn_checks_pass(estimator, check):
+    check(estimator)
+
+
+class TestPath:
+    SETTINGS = (
+        {},
+        {"gamma": 0},
+        {"n_neighbors": 3, "alpha": 0.8},
+        {"class_weight": "balanced", "n_neighbors": 30},
+        {"metric": "cosine"},
+        {"space": StandardScaler(), "beta": 0.5},
+        {"metric": "manhattan", "n_neighbors": 4},
+    )
+
+    @pytest.mark.parametrize("classes", [2, 3])
+    def test_every_record_is_what_the_sampler_alone_records(self, classes):
+        X, y = data(n_classes=classes, n_informative=4, n_redundant=1, weights=None)
+        found = rectify_all(GMR(alpha=0.6), self.SETTINGS, X, y)
+        for setting, record in zip(self.SETTINGS, found, strict=True):
+            alone = GMR(**{"alpha": 0.6, **setting})
+            alone.fit_resample(X, y)
+            assert_array_equal(record.removed, alone.rectification_.removed)
+            # A certificate for fewer neighbours stands for a sum that is 1 but for rounding.
+            assert_allclose(record.confidence, alone.rectification_.confidence, rtol=0, atol=1e-14)
+            assert record.setting.n_neighbors == alone.rectification_.setting.n_neighbors
+
+    def test_settings_of_one_geometry_share_one_search(self, monkeypatch):
+        searches = []
+        plain = rectify_all.__globals__["search"]
+
+        def counted(engine, points, labels, k, **more):
+            searches.append(k)
+            return plain(engine, points, labels, k, **more)
+
+        monkeypatch.setitem(rectify_all.__globals__, "search", counted)
+        X, y = data()
+        rectify_all(
+            GMR(), [{"n_neighbors": k, "alpha": a} for k in (5, 20) for a in (0.3, 0.9)], X, y
+        )
+        assert searches == [20]
+        rectify_all(GMR(), [{}, {"metric": "cosine"}], X, y)
+        assert searches == [20, 15, 15]
+
+    def test_a_search_object_is_not_mixed_with_plain_numbers(self):
+        from sklearn.neighbors import NearestNeighbors
+
+        X, y = data()
+        sampler = GMR(n_neighbors=NearestNeighbors(n_neighbors=6))
+        own, plain = rectify_all(sampler, [{}, {"n_neighbors": 9}], X, y)
+        assert (own.setting.n_neighbors, plain.setting.n_neighbors) == (5, 9)
+
+
+class TestChoice:
+    def test_where_cleaning_gains_nothing_the_data_is_left_alone(self):
+        X, y = make_classification(
+            n_samples=300, weights=[0.8], class_sep=5, flip_y=0, random_state=0
+        )
+        model = RectifiedClassifier(LogisticRegression(), random_state=0).fit(X, y)
+        assert model.sampler_ is None
+        assert model.best_params_ is None
+        assert model.rectification_ is None
+        assert model.search_results_["chosen"].tolist() == [True, *[False] * 7]
+        plain = LogisticRegression().fit(X, y)
+        assert_array_equal(model.predict_proba(X), plain.predict_proba(X))
+
+    def test_noise_that_blinds_a_nearest_neighbour_is_cleaned(self):
+        rng = np.random.default_rng(0)
+        X = rng.normal(size=(600, 2))
+        truth = (X[:, 0] > 1.0).astype(int)
+        y = np.where(rng.random(600) < 0.15, 1 - truth, truth)
+        nearest = KNeighborsClassifier(1)
+        search = [{"alpha": 0.5, "gamma": 1.0, "beta": 0.5}]
+        model = RectifiedClassifier(nearest, search=search, random_state=0).fit(X, y)
+        assert model.best_params_ == search[0]
+        fresh = rng.normal(size=(2000, 2))
+        found = (fresh[:, 0] > 1.0).astype(int)
+        assert model.score(fresh, found) > clone(nearest).fit(X, y).score(fresh, found) + 0.05
+
+    def test_the_guard_decides(self):
+        X, y = data(600)
+        loose = tree(guard=0).fit(X, y)
+        table = loose.search_results_
+        assert table["gain"][0] == 0
+        assert table.loc[table["chosen"], "gain"].item() == table["gain"].max()
+        strict = tree(guard=1e9).fit(X, y)
+        assert strict.best_params_ is None
+
+    def test_only_candidates_ahead_are_tried_in_the_second_round(self):
+        X, y = data(600)
+        # Taking away most of the majority leaves a tree worse than leaving it alone does.
+        search = [{"alpha": 1.0, "gamma": 0}, {"beta": 0.5, "gamma": 0.3}]
+        table = tree(search=search).fit(X, y).search_results_
+        folds = table.filter(like="fold_")
+        assert folds.shape[1] == 10
+        assert folds.iloc[0].notna().all()
+        sat_out = folds.iloc[:, 5:].isna().all(axis=1)
+        assert sat_out.tolist() == [False, *(table["gain"][1:] <= 0)]
+        assert sat_out.any()
+
+    def test_gains_are_those_of_plain_cross_validation(self):
+        X, y = data(600)
+        search = [{"alpha": 0.9, "gamma": 0}]
+        cv = StratifiedKFold(4)
+        model = RectifiedClassifier(LogisticRegression(), search=search, cv=cv).fit(X, y)
+        table = model.search_results_
+        said = np.zeros((2, len(y)))
+        for fold, (train, test) in enumerate(cv.split(X, y)):
+            for place, sampler in enumerate((None, GMR(**search[0]))):
+                rows = (
+                    (X[train], y[train])
+                    if sampler is None
+                    else sampler.fit_resample(X[train], y[train])
+                )
+                fitted = LogisticRegression().fit(*rows)
+                said[place, test] = fitted.decision_function(X[test])
+                expected = average_precision_score(y[test], said[place, test])
+                assert table[f"fold_{fold}"][place] == pytest.approx(expected)
+        plain, cleaned = (average_precision_score(y, one) for one in said)
+        assert table["gain"][1] == pytest.approx(cleaned - plain)
+
+    def test_candidates_that_leave_the_same_rows_are_fitted_once(self):
+        X, y = data()
+        same = [{"gamma": 0, "alpha": alpha} for alpha in (0.1, 0.2, 0.3, 0.4, 0.5)]
+        model = RectifiedClassifier(LogisticRegression(), search=same, cv=StratifiedKFold(3)).fit(
+            X, y
+        )
+        assert model.n_fits_ == 3 * 2 + 1
+
+    def test_the_rarer_class_is_the_positive_one_whatever_its_name(self):
+        X, y = data()
+        chosen = []
+        for names in (("common", "rare"), ("z", "a"), (0, 1), (1, 0)):
+            labels = np.array(names)[y]
+            model = tree().fit(X, labels)
+            chosen.append(model.search_results_["gain"].tolist())
+            assert_array_equal(model.classes_, np.unique(labels))
+        for one in chosen[1:]:
+            assert_allclose(one, chosen[0])
+
+    def test_a_seed_and_any_number_of_processes_give_one_answer(self):
+        X, y = data()
+        one, two = tree(ensemble=6).fit(X, y), tree(ensemble=6, n_jobs=2).fit(X, y)
+        assert_array_equal(one.predict_proba(X), two.predict_proba(X))
+        assert one.search_results_.drop(columns="params").equals(
+            two.search_results_.drop(columns="params")
+        )
+
+    def test_more_than_two_classes(self):
+        X, y = data(600, n_classes=3, n_informative=4, n_redundant=1, weights=[0.7, 0.2])
+        model = tree(scoring="balanced_accuracy").fit(X, y)
+        assert model.predict_proba(X).shape == (600, 3)
+        assert tree(ensemble=4).fit(X, y).predict_proba(X).shape == (600, 3)
+
+    @pytest.mark.parametrize(
+        "search",
+        [
+            {"alpha": [0.3, 0.9], "gamma": 0},
+            [{"alpha": 0.3, "gamma": 0}, {"alpha": 0.9, "gamma": 0}, None],
+            lambda X, y: [{"alpha": 0.3, "gamma": 0}, {"alpha": 0.9, "gamma": 0}],
+        ],
+    )
+    def test_candidates_of_ones_own(self, search):
+        X, y = data()
+        table = tree(search=search).fit(X, y).search_results_
+        assert table["setting"].tolist() == [
+            "None",
+            *(f"GMR(alpha={alpha}, gamma=0)" for alpha in (0.3, 0.9)),
+        ]
+
+    def test_cleaning_may_be_followed_by_over_sampling(self):
+        X, y = data(600)
+        search = [{"gamma": 0, "then": SMOTE()}]
+        model = tree(search=search, guard=0, scoring="recall").fit(X, y)
+        assert model.best_params_ == search[0]
+        assert model.members_[0].shares[1] > 2
+        assert model.search_results_["setting"][1] == "GMR(gamma=0) + SMOTE"
+
+    def test_a_messy_table_needs_a_space(self):
+        pd = pytest.importorskip("pandas")
+        X, y = data()
+        frame = pd.DataFrame(X, columns=list("abcde"))
+        frame["kind"] = np.where(X[:, 0] > 0, "red", "green")
+        frame.loc[::7, "b"] = np.nan
+        from rectifold import TableSpace
+
+        line = make_pipeline(TableSpace(), DecisionTreeClassifier(random_state=0))
+        model = RectifiedClassifier(line, sampler=GMR(space="auto"), random_state=0).fit(frame, y)
+        assert list(model.feature_names_in_) == list(frame.columns)
+        assert model.predict(frame).shape == (400,)
+
+    def test_sparse_rows(self):
+        X, y = data()
+        search = [{"alpha": 0.9, "gamma": 0}]
+        model = RectifiedClassifier(LogisticRegression(), search=search, random_state=0)
+        dense = clone(model).fit(X, y).search_results_["gain"]
+        assert_allclose(model.fit(sparse.csr_array(X), y).search_results_["gain"], dense, atol=1e-6)
+
+    def test_it_tells_what_it_chose(self, capsys):
+        X, y = data()
+        tree(verbose=2).fit(X, y)
+        said = capsys.readouterr().out
+        assert "[rectifold] GMR(gamma=0): gain" in said
+        assert "[rectifold] chosen: " in said
+
+    def test_progress_counts_folds(self):
+        X, y = data()
+        seen = []
+        with listening(lambda done, total: seen.append((done, total))):
+            tree(cv=3).fit(X, y)
+        assert seen == [(i, 6) for i in range(1, 7)]
+
+
+class TestEnsemble:
+    def test_members_are_fits_of_the_folds_and_are_averaged(self):
+        X, y = data()
+        model = tree(ensemble=7).fit(X, y)
+        assert len(model.members_) == 7
+        assert model.search_results_["members"].sum() == 7
+        mean = np.mean([one.model.predict_proba(X) for one in model.members_], axis=0)
+        assert_allclose(model.predict_proba(X), mean)
+        assert_array_equal(model.predict(X), model.classes_[mean.argmax(axis=1)])
+
+    def test_it_ranks_better_than_one_tree(self):
+        X, y = data(800)
+        new, truth = data(2000, seed=0)[0], data(2000, seed=0)[1]
+        single, many = (tree(ensemble=m).fit(X, y) for m in (None, 10))
+        scores = [
+            average_precision_score(truth, one.predict_proba(new)[:, 1]) for one in (single, many)
+        ]
+        assert scores[1] > scores[0]
+
+    def test_decision_functions_are_averaged_where_there_are_no_probabilities(self):
+        X, y = data()
+        model = RectifiedClassifier(SVC(), ensemble=5, random_state=0).fit(X, y)
+        assert not hasattr(model, "predict_proba")
+        mean = np.mean([one.model.decision_function(X) for one in model.members_], axis=0)
+        assert_allclose(model.decision_function(X), mean)
+        assert_array_equal(model.predict(X), (mean > 0).astype(int))
+
+    def test_without_candidates_it_is_averaging_alone(self):
+        X, y = data()
+        model = tree(ensemble=5, search=[]).fit(X, y)
+        assert model.sampler_ is None
+        assert all((one.shares == 1).all() for one in model.members_)
+
+    def test_where_averaging_hurts_there_is_one_fit(self):
+        class Shy(ClassifierMixin, BaseEstimator):
+            """Sure of itself, but with a scale that differs wildly from fit to fit."""
+
+            def fit(self, X, y):
+                self.classes_ = np.unique(y)
+                self.scale_ = 10.0 ** (int(1e6 * abs(X[:, 0].sum())) % 9)
+                self.sign_ = 1 if int(1e6 * abs(X[:, 1].sum())) % 3 else -1
+                return self
+
+            def decision_function(self, X):
+                return self.scale_ * self.sign_ * X[:, 0]
+
+            def predict(self, X):
+                return self.classes_[(self.decision_function(X) > 0).astype(int)]
+
+        X, y = data()
+        model = RectifiedClassifier(Shy(), ensemble=10, guard=0, search=[], random_state=1)
+        from rectifold import classifier
+
+        kept = classifier.averaging_hurts
+        asked = []
+        classifier.averaging_hurts = lambda *given: asked.append(kept(*given)) or True
+        try:
+            model.fit(X, y)
+        finally:
+            classifier.averaging_hurts = kept
+        assert asked
+        assert len(model.members_) == 1
+
+    def test_labels_alone_cannot_be_averaged(self):
+        class Blunt(ClassifierMixin, BaseEstimator):
+            def fit(self, X, y):
+                self.classes_ = np.unique(y)
+                return self
+
+            def predict(self, X):
+                return np.full(len(X), self.classes_[0])
+
+        X, y = data()
+        with pytest.raises(ValueError, match="averages predict_proba or decision_function"):
+            RectifiedClassifier(Blunt(), ensemble=3, scoring="accuracy").fit(X, y)
+        assert RectifiedClassifier(Blunt(), scoring="accuracy").fit(X, y).sampler_ is None
+
+
+class TestPosterior:
+    def test_probabilities_are_put_back_by_the_lemma(self):
+        X, y = data(800)
+        search = [{"class_weight": "balanced", "gamma": 0}]
+        plain = RectifiedClassifier(
+            LogisticRegression(), search=search, guard=0, scoring="recall", random_state=0
+        ).fit(X, y)
+        assert plain.best_params_ == search[0]
+        corrected = clone(plain).set_params(correct_posterior=True).fit(X, y)
+        r0, r1 = 1 - plain.members_[0].shares
+        assert r0 > 0.1
+        back = undo_posterior_shift(plain.predict_proba(X)[:, 1], r0, r1)
+        assert_allclose(corrected.predict_proba(X)[:, 1], back)
+        assert_array_equal(corrected.predict(X), (back > 0.5).astype(int))
+        # The mean is nearer to what the data says, which cleaning had moved away from.
+        truth = y.mean()
+        assert abs(back.mean() - truth) < abs(plain.predict_proba(X)[:, 1].mean() - truth)
+
+    def test_nothing_cleaned_is_nothing_to_put_back(self):
+        X, y = data()
+        model = tree(guard=1e9, correct_posterior=True).fit(X, y)
+        assert_array_equal(model.predict_proba(X), tree(guard=1e9).fit(X, y).predict_proba(X))
+
+
+class TestAtHome:
+    def test_in_a_grid_search_and_a_pipeline(self):
+        X, y = data()
+        line = make_pipeline(StandardScaler(), tree(cv=3))
+        grid = {"rectifiedclassifier__estimator__max_depth": [2, 4]}
+        found = GridSearchCV(line, grid, cv=2, scoring="average_precision").fit(X, y)
+        assert found.predict(X).shape == (400,)
+
+    def test_under_calibration_and_a_tuned_threshold(self):
+        X, y = data()
+        for wrapper in (
+            CalibratedClassifierCV(tree(cv=3), cv=2),
+            TunedThresholdClassifierCV(tree(cv=3), cv=2),
+        ):
+            assert wrapper.fit(X, y).predict(X).shape == (400,)
+
+    def test_in_cross_validation(self):
+        X, y = data()
+        assert (cross_val_score(tree(cv=3), X, y, cv=2, scoring="roc_auc") > 0.4).all()
+
+    def test_sample_weights_follow_their_rows(self):
+        X, y = data()
+        weight = np.linspace(0.1, 3, len(y))
+        search = [{"alpha": 0.9, "gamma": 0}]
+        model = RectifiedClassifier(
+            LogisticRegression(), search=search, guard=0, scoring="recall", random_state=0
+        ).fit(X, y, sample_weight=weight)
+        kept = model.sampler_.sample_indices_
+        assert len(kept) < len(y)
+        plain = LogisticRegression().fit(X[kept], y[kept], sample_weight=weight[kept])
+        assert_allclose(model.predict_proba(X), plain.predict_proba(X))
+
+    def test_weights_leave_no_room_for_rows_made_anew(self):
+        X, y = data()
+        weight = np.ones(len(y))
+        names = tree().fit(X, y, sample_weight=weight).search_results_["setting"]
+        assert not names.str.contains("Over").any()
+        with pytest.raises(
+            ValueError, match="rows that are made anew have no entry in sample_weight"
+        ):
+            tree(search=[{"then": RandomOverSampler()}]).fit(X, y, sample_weight=weight)
+
+    def test_groups_stay_on_one_side(self):
+        X, y = data()
+        groups = np.arange(len(y)) // 4
+        seen = []
+
+        class Watching(LogisticRegression):
+            def fit(self, X, y, sample_weight=None):
+                seen.append(len(y))
+                return super().fit(X, y)
+
+        RectifiedClassifier(Watching(), cv=4, search=[], ensemble=4).fit(X, y, groups=groups)
+        assert all(n % 4 == 0 for n in seen)
+        RectifiedClassifier(LogisticRegression(), cv=GroupKFold(3)).fit(X, y, groups=groups)
+
+    def test_metadata_is_routed(self):
+        X, y = data()
+        weight, groups = np.linspace(0.1, 3, len(y)), np.arange(len(y)) // 4
+        told = []
+
+        def weighed(y_true, y_pred, sample_weight=None):
+            told.append(len(sample_weight))
+            return float(np.average(y_true == y_pred, weights=sample_weight))
+
+        with sklearn.config_context(enable_metadata_routing=True):
+            model = RectifiedClassifier(
+                LogisticRegression().set_fit_request(sample_weight=True),
+                cv=GroupKFold(4),
+                search=[],
+                ensemble=4,
+                scoring=make_scorer(weighed).set_score_request(sample_weight=True),
+            ).fit(X, y, sample_weight=weight, groups=groups)
+        assert sum(told) >= len(y)
+        assert len(model.members_) == 4
+
+    def test_a_scorer_of_costs(self):
+        X, y = data()
+        model = tree(scoring=asymmetric_risk_scorer(cost_fn=50)).fit(X, y)
+        assert (model.search_results_.filter(like="fold_").iloc[0] < 0).all()
+
+
+class TestBadInput:
+    @pytest.mark.parametrize(
+        ("settings", "sentence"),
+        [
+            ({"search": "best"}, "search='best' is not known: it must be 'auto'"),
+            (
+                {"search": [{"alfa": 1}]},
+                "search sets 'alfa', which GMR does not have; did you mean 'alpha'",
+            ),
+            ({"search": [3]}, "search has a candidate 3: it must be a dict"),
+            ({"search": lambda X, y: 3}, "search gave a int: it must be a list"),
+            (
+                {"search": [{"alpha": 7}]},
+                "The 'alpha' parameter of GMR must be a float in the range",
+            ),
+            ({"search": [{"then": 3}]}, "search has then=3: it must be a sampler"),
+            ({"search": [{"n_neighbors": 390}]}, "n_neighbors must be smaller"),
+            ({"sampler": SMOTE()}, "sampler is a SMOTE: it must be a GMR"),
+            ({"scoring": "average_percision"}, "did you mean 'average_precision'"),
+            ({"cv": 1}, "The 'cv' parameter of RectifiedClassifier must be an int"),
+            (
+                {"cv": ShuffleSplit(3), "ensemble": 5},
+                "ensemble=5 needs as many folds, and cv gives 3",
+            ),
+            ({"ensemble": 1}, "The 'ensemble' parameter of RectifiedClassifier must be"),
+            ({"guard": -1}, "The 'guard' parameter"),
+        ],
+    )
+    def test_what_is_wrong_is_said_before_any_fit(self, settings, sentence):
+        class Never(DecisionTreeClassifier):
+            def fit(self, X, y):
+                raise AssertionError("it was fitted")
+
+        X, y = data()
+        with pytest.raises((ValueError, TypeError), match=sentence.replace("(", r"\(")):
+            RectifiedClassifier(Never(), **settings).fit(X, y)
+
+    def test_an_estimator_that_cannot_rank(self):
+        class Blunt(LinearSVC):
+            decision_function = property()
+
+        X, y = data()
+        with pytest.raises(
+            ValueError, match="needs decision_function or predict_proba, and Blunt has none"
+        ):
+            RectifiedClassifier(Blunt()).fit(X, y)
+
+    def test_a_scorer_that_fails_or_gives_no_number(self):
+        def fails(estimator, X, y):
+            raise KeyError("no such thing")
+
+        X, y = data()
+        with pytest.raises(KeyError) as raised:
+            tree(scoring=fails).fit(X, y)
+        assert "while scoring rows that a fold held out" in raised.value.__notes__[0]
+        with pytest.raises(
+            ValueError, match="scoring gave nan: a scorer must give a finite number"
+        ):
+            tree(scoring=lambda *_: np.nan).fit(X, y)
+
+    def test_fewer_rare_rows_than_folds_make_fewer_folds(self):
+        X, y = data(200, noise=0)
+        rare = np.flatnonzero(y == 1)
+        kept = np.setdiff1d(np.arange(200), rare[12:])
+        with pytest.warns(
+            UserWarning, match="class 1 has 12 rows, fewer than cv=15 folds: 12 folds"
+        ):
+            model = tree(cv=15).fit(X[kept], y[kept])
+        assert model.search_results_.filter(like="fold_").shape[1] >= 12
+
+    def test_too_few_rare_rows_are_left_alone(self):
+        X, y = data(200, noise=0)
+        kept = np.setdiff1d(np.arange(200), np.flatnonzero(y == 1)[6:])
+        with pytest.warns(UserWarning, match="fewer than min_minority=10: nothing is cleaned"):
+            model = tree().fit(X[kept], y[kept])
+        assert model.sampler_ is None
+        assert model.n_fits_ == 1
+
+    def test_folds_without_a_class(self):
+        X, y = data(200)
+        order = np.argsort(y, kind="stable")
+        halves = [(np.arange(100), np.arange(100, 200))]
+        with pytest.raises(ValueError, match="fold 0 of cv trains on no row of class 1"):
+            tree(cv=halves).fit(X[order], y[order])
+
+    def test_an_over_sampler_that_cannot_is_no_candidate(self):
+        X, y = data(300)
+        with pytest.warns(sklearn.exceptions.FitFailedWarning, match="could not be tried"):
+            model = tree(search=[{"then": SMOTE(k_neighbors=10_000)}]).fit(X, y)
+        assert model.sampler_ is None
+
+    def test_a_setting_that_empties_a_class_is_no_candidate(self):
+        rng = np.random.default_rng(0)
+        X, y = rng.normal(size=(80, 2)), np.arange(80) % 2
+        model = RectifiedClassifier(
+            RandomForestClassifier(5, random_state=0), search=[{"alpha": 1.0}], random_state=0
+        ).fit(X, y)
+        assert set(model.predict(X)) == {0, 1}

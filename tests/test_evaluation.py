@@ -1,0 +1,301 @@
+"""Does it help my data? The comparison: without leaks, in figures, in words, on a page."""
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from imblearn.under_sampling import EditedNearestNeighbours
+from numpy.testing import assert_allclose
+from sklearn.linear_model import LogisticRegression
+from sklearn.svm import SVC
+from sklearn.tree import DecisionTreeClassifier
+
+pd = pytest.importorskip("pandas")
+pytest.importorskip("typer")
+
+from rectifold import GMR, cli, compare  # noqa: E402
+from rectifold.evaluation import Evaluation, Line, paired  # noqa: E402
+from rectifold.progress import listening  # noqa: E402
+
+MODEL = {"tree": DecisionTreeClassifier(max_depth=3)}
+
+
+def table(n=240, seed=0):
+    rng = np.random.default_rng(seed)
+    rare = rng.random(n) < 0.25
+    frame = pd.DataFrame(rng.normal(size=(n, 3)), columns=["a", "b", "c"])
+    frame.loc[rare, "a"] += 1.5
+    frame["label"] = np.where(rare, "rare", "common")
+    return frame
+
+
+@pytest.fixture
+def frame():
+    return table()
+
+
+def compared(frame, **more):
+    settings = {"classifiers": MODEL, "methods": ["GMR"], "cv": 3, **more}
+    return compare(frame.drop(columns="label"), frame["label"], **settings)
+
+
+class TestCompare:
+    def test_cleaning_sees_training_rows_only(self, frame, monkeypatch):
+        seen = []
+        original = GMR.fit_resample
+
+        def watched(self, X, y, **params):
+            seen.append(len(y))
+            return original(self, X, y, **params)
+
+        monkeypatch.setattr(GMR, "fit_resample", watched)
+        found = compared(frame)
+        assert seen == [160, 160, 160]
+        tested = {line.method: line for line in found.lines}
+        assert list(tested) == ["None", "GMR"]
+
+    def test_copies_of_a_row_are_on_one_side(self, frame, monkeypatch):
+        twice = pd.concat([frame, frame], ignore_index=True)
+        sides = []
+        from rectifold.bench import protocols
+
+        original = protocols.standardised
+
+        def watched(X, train, test):
+            sides.append((X, train, test))
+            return original(X, train, test)
+
+        monkeypatch.setattr(protocols, "standardised", watched)
+        compared(twice)
+        numbers = twice.drop(columns="label").to_numpy()
+        compare(numbers, twice["label"], classifiers=MODEL, methods=["GMR"], cv=3)
+        assert len(sides) == 6
+        for _, train, test in sides:
+            assert not set(train % len(frame)) & set(test % len(frame))
+
+    def test_noise_is_not_taken_for_help(self):
+        rng = np.random.default_rng(0)
+        X, y = rng.normal(size=(300, 4)), np.arange(300) % 4 == 0
+        found = compare(X, y, classifiers=MODEL, methods=["GMR", "RandomUnderSampler"], cv=3)
+        assert found.verdict.startswith("Leave your data alone: no method clearly helps")
+
+    def test_help_is_named(self):
+        lines = [
+            Line("tree", "None", {"auprc": 0.5}),
+            Line("tree", "GMR", {"auprc": 0.62}, 0.12, 0.08, 0.16, 0.01, 0.001, 0.002),
+        ]
+        found = Evaluation(lines, [], "rare", 100, 10, 5)
+        assert found.verdict.startswith("GMR helps tree: AUPRC 0.500 without, 0.620 with it")
+        hurt = Line("tree", "SMOTE", {"auprc": 0.4}, -0.1, -0.2, -0.05, 0.01, 0.001, 0.002)
+        assert hurt.verdict == "hurts"
+        found = Evaluation([lines[0], hurt], [], "rare", 100, 10, 5)
+        assert found.verdict == "Leave your data alone: no method clearly helps; the others lost."
+
+    def test_every_kind_of_method_and_classifier(self, frame):
+        X, y = frame.drop(columns="label").to_numpy(), frame["label"]
+        found = compare(X, y, classifiers=["DT"], methods=["ENN", "Bagging", "GMR-adaptive"], cv=2)
+        assert [line.method for line in found.lines] == [
+            *("None", "EditedNearestNeighbours", "Bagging", "GMR-adaptive")
+        ]
+        own = compare(
+            X,
+            y,
+            classifiers={"svm": SVC(), "lr": LogisticRegression()},
+            methods={"mine": EditedNearestNeighbours()},
+            cv=2,
+        )
+        assert own.lines[1].scores["brier"] is None
+        assert_allclose(
+            [line.scores["auprc"] for line in own.lines[:2]],
+            [
+                np.mean(
+                    [
+                        fit["auprc"]
+                        for fit in own.folds
+                        if fit["classifier"] == "svm" and fit["method"] == name
+                    ]
+                )
+                for name in ("None", "mine")
+            ],
+        )
+
+    def test_any_number_of_processes_gives_one_answer(self, frame):
+        assert compared(frame).to_dict() == compared(frame, n_jobs=2).to_dict()
+
+    def test_a_messy_table_and_one_class_against_the_rest(self, frame):
+        frame["kind"] = np.where(frame["a"] > 0, "x", "y")
+        frame.loc[::5, "b"] = np.nan
+        frame.loc[:20, "label"] = "third"
+        with pytest.raises(ValueError, match="y has 3 classes: name the one to be found"):
+            compared(frame)
+        found = compared(frame, positive="rare")
+        assert found.positive == "rare"
+        assert found.positives == (frame["label"] == "rare").sum()
+
+    @pytest.mark.parametrize(
+        ("settings", "sentence"),
+        [
+            ({"positive": "rar"}, "positive='rar' is no label of y"),
+            ({"cv": 1}, "cv=1 and repeats=1"),
+            ({"cv": 200}, "folds need 400 to tell anything"),
+            ({"methods": ["SMOT"]}, "there is no method 'SMOT'; did you mean 'SMOTE'"),
+            ({"classifiers": ["RFF"]}, "there is no classifier 'RFF'"),
+            ({"methods": {"x": 3}}, "is no sampler"),
+        ],
+    )
+    def test_what_is_wrong_is_said_before_any_fit(self, frame, settings, sentence):
+        with pytest.raises((ValueError, TypeError), match=sentence):
+            compared(frame, **settings)
+        with pytest.raises(ValueError, match="X has 240 rows and y has 239"):
+            compare(frame[["a"]], frame["label"][1:])
+
+    def test_progress_counts_folds(self, frame):
+        seen = []
+        with listening(lambda done, total: seen.append((done, total))):
+            compared(frame)
+        assert seen == [(1, 3), (2, 3), (3, 3)]
+
+    def test_it_prints_as_a_table_and_gives_a_frame(self, frame):
+        found = compared(frame)
+        said = str(found)
+        assert "classifier" in said
+        assert said.endswith(found.verdict)
+        assert found.to_frame().shape[0] == 2
+
+    def test_the_error_of_a_difference_counts_overlapping_training_rows(self):
+        gains = np.array([0.1, 0.3, 0.1, 0.3])
+        found = paired(gains, 2)
+        assert found["difference"] == pytest.approx(0.2)
+        assert found["standard_error"] == pytest.approx(np.std(gains, ddof=1) * np.sqrt(1 / 4 + 1))
+        assert found["low"] < 0.2 < found["high"]
+        assert paired(np.zeros(4), 2)["pvalue"] == 1
+        assert paired(np.ones(4), 2)["pvalue"] == 0
+
+    def test_holm_is_that_of_statsmodels(self):
+        multitest = pytest.importorskip("statsmodels.stats.multitest")
+        from rectifold.evaluation import _holm
+
+        given = [0.04, 0.001, 0.03, 0.5, 0.03]
+        assert_allclose(_holm(given), multitest.multipletests(given, method="holm")[1])
+
+
+class TestCommand:
+    @pytest.fixture
+    def run(self, tmp_path, monkeypatch, capsys):
+        monkeypatch.chdir(tmp_path)
+        table().to_csv("data.csv", index=False)
+
+        def call(*arguments):
+            code = cli.run(["compare", *(str(argument) for argument in arguments)])
+            said = capsys.readouterr()
+            return code, said.out, said.err
+
+        return call
+
+    QUICK = ("--target", "label", "-c", "DT", "-m", "GMR", "--cv", "2", "--n-jobs", "1")
+
+    def test_it_prints_a_table_and_a_verdict(self, run):
+        code, out, err = run("data.csv", *self.QUICK)
+        assert (code, err) == (0, "")
+        assert "Does it help to find rare?" in out
+        assert "Leave your data alone" in out or "helps" in out
+
+    def test_json_is_the_result_and_nothing_else(self, run):
+        code, out, _ = run("data.csv", *self.QUICK, "--json", "--positive", "common")
+        found = json.loads(out)
+        assert (code, found["positive"], len(found["lines"]), len(found["fits"])) == (
+            0,
+            "common",
+            2,
+            4,
+        )
+
+    def test_the_page_needs_nothing_else_and_escapes_names(self, run, tmp_path):
+        pytest.importorskip("jinja2")
+        frame = table()
+        frame["label"] = frame["label"].replace("rare", "<b>rare</b>")
+        frame.to_csv("data.csv", index=False)
+        code, out, _ = run("data.csv", *self.QUICK, "--html", "page.html")
+        assert code == 0
+        assert "page.html" in out
+        text = (tmp_path / "page.html").read_text()
+        assert "<b>rare" not in text
+        assert "&lt;b&gt;rare" in text
+        assert "http" not in text.replace("http-equiv", "").replace("http://www.w3.org", "")
+
+    def test_rows_without_a_label_may_be_left_out(self, run):
+        frame = table()
+        frame.loc[:4, "label"] = None
+        frame["id"] = range(len(frame))
+        frame.to_csv("data.csv", index=False)
+        assert run("data.csv", *self.QUICK)[0] == 2
+        code, out, err = run("data.csv", *self.QUICK, "--missing-target", "drop", "--json")
+        assert (code, json.loads(out)["rows"]) == (0, 235)
+        assert "column 'id' only counts upwards" in err
+        assert run("data.csv", *self.QUICK, "--missing-target", "drop", "--drop", "id", "-q") == (
+            0,
+            "",
+            "",
+        )
+
+    @pytest.mark.parametrize(
+        ("arguments", "sentence"),
+        [
+            (("none.csv", "-t", "label"), "there is no file 'none.csv'"),
+            (
+                ("data.csv", "-t", "lable"),
+                "--target: there is no column 'lable'; did you mean",
+            ),
+            (("data.csv", "-t", "label", "--drop", "x"), "--drop: there is no column 'x'"),
+            (
+                ("data.csv", "-t", "label", "--positive", "rar"),
+                "--positive: there is no class 'rar'",
+            ),
+            (("data.csv", "-t", "label", "--cv", "1"), "--cv must be a whole number of 2 or more"),
+            (("data.csv", "-t", "label", "-m", "SMOT"), "there is no method 'SMOT'"),
+            (("data.csv", "-t", "label", "--html", "no/page.html"), "--html"),
+            (("data.csv", "-t", "label", "--cv", "99"), "lower --cv"),
+        ],
+    )
+    def test_what_is_wrong_is_one_sentence(self, run, tmp_path, arguments, sentence):
+        code, out, err = run(*arguments)
+        assert (code, out) == (2, "")
+        assert err.startswith("rectifold: ")
+        assert sentence in err
+        assert len(err.splitlines()) == 1
+        assert sorted(path.name for path in tmp_path.iterdir()) == ["data.csv"]
+
+
+MISSING = """
+import sys
+
+class Missing:
+    names = {"pandas", "pyarrow", "typer", "rich", "filelock", "jinja2", "matplotlib",
+             "statsmodels", "scikit_posthocs", "xgboost"}
+
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in self.names:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+sys.meta_path.insert(0, Missing())
+"""
+
+
+def test_the_core_does_without_the_extras():
+    script = MISSING + (
+        "from sklearn.datasets import make_classification\n"
+        "from rectifold import compare\n"
+        "X, y = make_classification(200, weights=[0.8], random_state=0)\n"
+        "found = compare(X, y, classifiers=['DT'], methods=['GMR', 'SMOTE'], cv=2)\n"
+        "print(found.n_folds)\n"
+        "try: found.to_html()\n"
+        "except ImportError as problem: print(problem)\n"
+    )
+    command = [sys.executable, "-W", "ignore", "-c", script]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    folds, sentence = done.stdout.splitlines()
+    assert folds == "2"
+    assert sentence.startswith("a page needs ")
