@@ -507,7 +507,7 @@ class TestBadInput:
         assert os.listdir(folder) == ["data.csv"]
 
     def test_a_bug_is_not_hidden(self, clean, monkeypatch):
-        monkeypatch.setattr("rectifold.cli.clean._counters", lambda _: 1 / 0)
+        monkeypatch.setattr("rectifold.cli.rows.check_missing", lambda *_: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             clean()
 

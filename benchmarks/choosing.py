@@ -1,0 +1,80 @@
+"""What choosing a setting costs: RectifiedClassifier beside plain cross-validation, in one run.
+
+    python benchmarks/choosing.py [DATA_HOME] [DATASET ...]
+
+For each data set and classifier: seconds of `RectifiedClassifier.fit`, and of scikit-learn's
+`cross_val_score` over as many fits, side by side and one after the other. The ratio is what
+matters: it is the price of neighbours, votes and bookkeeping. Writes
+results/adaptive/choosing.json.
+"""
+
+import json
+import sys
+import warnings
+from pathlib import Path
+from time import perf_counter
+
+from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import StratifiedKFold, cross_val_score
+from sklearn.preprocessing import StandardScaler
+from threadpoolctl import threadpool_limits
+
+from rectifold import RectifiedClassifier
+from rectifold._versions import versions
+from rectifold.bench.data import load, paper_sources
+from rectifold.files import write_whole
+
+RESULTS = Path(__file__).parents[1] / "results" / "adaptive" / "choosing.json"
+CLASSIFIERS = {
+    "logistic regression": LogisticRegression(max_iter=1000),
+    "gradient boosting": HistGradientBoostingClassifier(random_state=0),
+    "random forest": RandomForestClassifier(random_state=0),
+}
+
+
+def measured(X, y, estimator) -> dict[str, float]:
+    """Time both, the peer before and after, so that a change of load shows in neither alone."""
+    folds = StratifiedKFold(5, shuffle=True, random_state=0)
+
+    def peer() -> float:
+        start = perf_counter()
+        cross_val_score(estimator, X, y, cv=folds, scoring="average_precision")
+        return (perf_counter() - start) / 5
+
+    before = peer()
+    start = perf_counter()
+    model = RectifiedClassifier(estimator, random_state=0).fit(X, y)
+    seconds = perf_counter() - start
+    one_fit = (before + peer()) / 2
+    return {
+        "fits": model.n_fits_,
+        "chosen": str(model.best_params_),
+        "seconds": round(seconds, 2),
+        "peer_seconds": round(one_fit * model.n_fits_, 2),
+        "ratio": round(seconds / (one_fit * model.n_fits_), 3),
+    }
+
+
+def main(home: str = "../shared/data", *names: str) -> None:
+    """Measure, print, and keep the results."""
+    warnings.simplefilter("ignore")
+    found = []
+    for source in paper_sources(names or ["letter_img", "protein_homo"], home):
+        data = load(source)
+        X = StandardScaler().fit_transform(data.X)
+        for classifier, estimator in CLASSIFIERS.items():
+            if classifier == "random forest" and len(X) > 50_000:
+                continue  # An hour, to learn that the search costs nothing beside it.
+            with threadpool_limits(limits=1):
+                line = {"dataset": source.name, "classifier": classifier}
+                line |= measured(X, data.y, estimator)
+            print(json.dumps(line), flush=True)
+            found.append(line)
+            RESULTS.parent.mkdir(parents=True, exist_ok=True)
+            report = {"versions": versions("rectifold", "scikit-learn", "numpy"), "runs": found}
+            write_whole(RESULTS, json.dumps(report, indent=1).encode())
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
