@@ -4,7 +4,8 @@ VENV ?= .venv
 DATA ?= ../shared/data
 BIN := $(VENV)/bin
 
-.PHONY: demo test test-slow lint bench-speed bench-costs bench-memory bench-paper clean
+.PHONY: demo test test-slow lint bench-speed bench-costs bench-memory bench-paper \
+	bench-adaptive bench-candidates bench-choosing clean
 .DEFAULT_GOAL := demo
 
 demo: $(VENV)/.installed ## Clean the embedded data set and see whether that helps
@@ -37,6 +38,20 @@ bench-paper: $(VENV)/.installed ## The paper's experiment without leaks: hours; 
 	$(BIN)/rectifold bench run --store results/paper --data-home $(DATA) --time-limit 1800 \
 		--protocol before-split --method GMR
 	$(BIN)/rectifold bench report --store results/paper
+
+bench-adaptive: $(VENV)/.installed ## Settings chosen from the data: hours; stop it, and it goes on
+	$(BIN)/rectifold bench run --store results/adaptive --data-home $(DATA) --time-limit 3600 \
+		-d ecoli,car_eval_4,car_eval_34,solar_flare_m0,yeast_me2,libras_move,abalone_19 \
+		-d sick_euthyroid,abalone,spectrometer,arrhythmia,oil,wine_quality,thyroid_sick \
+		-d us_crime,ozone_level,yeast_ml8,scene -m GMR-adaptive,GMR-ensemble,Subsampling,Bagging
+	$(BIN)/python benchmarks/adaptive.py > results/adaptive/README.md
+
+bench-candidates: $(VENV)/.installed ## Which settings to choose from, judged on sets left out
+	$(BIN)/python benchmarks/candidates.py run $(DATA)
+	$(BIN)/python benchmarks/candidates.py report > results/adaptive/candidates.md
+
+bench-choosing: $(VENV)/.installed ## What choosing costs beside plain cross-validation
+	$(BIN)/python benchmarks/choosing.py $(DATA)
 
 clean: ## Remove what the other commands made
 	rm -rf $(VENV) dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage* rectifold-demo

@@ -77,6 +77,24 @@ def test_a_small_grid_of_the_papers_sets_is_recorded_whole(paper_data, tmp_path)
     pd.testing.assert_frame_equal(store.read(), rows)
 
 
+def test_what_wraps_the_classifier_is_fitted_on_the_training_rows_as_they_are(sources, tmp_path):
+    grid = Grid(
+        sources,
+        methods=[bench.method(name) for name in ("None", *bench.WRAPPERS)],
+        classifiers=[bench.classifier(name) for name in ("LR", "SVM")],
+        seeds=(42,),
+    )
+    store = Store(tmp_path / "store")
+    bench.run(grid, store, n_jobs=1)
+    rows = store.read()
+    assert set(rows["status"]) == {"ok"}, rows["error"].dropna().tolist()
+    assert rows.groupby("dataset")["majority_before"].nunique().eq(1).all()
+    svm = rows[rows["classifier"] == "SVM"].set_index("method")
+    assert svm["brier"].isna().all()
+    alone = rows[rows["method"].isin(["None", "Subsampling", "Bagging"])]
+    assert (alone["majority_after"] == alone["majority_before"]).all()
+
+
 def test_every_resampling_is_done_once_and_shared(sources, tmp_path, log):
     names = ("players:Quick", "players:Patient", "players:Endless", "players:Dying")
     grid = Grid(

@@ -9,9 +9,17 @@ from imblearn.utils.estimator_checks import (
 )
 from imblearn.utils.estimator_checks import parametrize_with_checks as imblearn_checks
 from numpydoc.docscrape import ClassDoc, FunctionDoc
+from sklearn.linear_model import LogisticRegression
 from sklearn.utils.estimator_checks import parametrize_with_checks as sklearn_checks
 
-from rectifold import GMR, HEOMSpace, Rectification, TableSpace
+from rectifold import (
+    GMR,
+    Evaluation,
+    HEOMSpace,
+    Rectification,
+    RectifiedClassifier,
+    TableSpace,
+)
 
 SAMPLERS = [
     GMR(),
@@ -44,7 +52,7 @@ def test_column_names_are_kept_and_compared():
 
 def public_objects():
     """Every public class, and every public method that the package itself defines."""
-    for cls in (GMR, Rectification, TableSpace, HEOMSpace):
+    for cls in (GMR, RectifiedClassifier, Rectification, Evaluation, TableSpace, HEOMSpace):
         yield pytest.param(cls, ClassDoc, id=cls.__name__)
         for name, member in vars(cls).items():
             if not name.startswith("_") and inspect.isfunction(member):
@@ -56,17 +64,20 @@ def test_documentation_names_the_parameters_of_the_signature(documented, reader)
     doc = reader(documented)
     assert doc["Summary"]
     parameters = [name for name in inspect.signature(documented).parameters if name != "self"]
-    if documented is Rectification:
+    if documented in (Rectification, Evaluation):
         return  # users are given one, and read its attributes
     documented_names = [n.strip(" *") for p in doc["Parameters"] for n in p.name.split(",")]
     assert documented_names == parameters
 
 
-@pytest.mark.parametrize("estimator", [GMR, TableSpace, HEOMSpace])
+@pytest.mark.parametrize("estimator", [GMR, RectifiedClassifier, TableSpace, HEOMSpace])
 def test_documentation_names_all_fitted_attributes(estimator, overlapping):
     X, y = overlapping
-    fitted = estimator()
-    fitted.fit_resample(X, y) if estimator is GMR else fitted.fit(X)
+    if estimator is RectifiedClassifier:
+        fitted = RectifiedClassifier(LogisticRegression(), search=[{}], cv=2).fit(X, y)
+    else:
+        fitted = estimator()
+        fitted.fit_resample(X, y) if estimator is GMR else fitted.fit(X)
     documented = {attribute.name for attribute in ClassDoc(estimator)["Attributes"]}
     found = {name for name in dir(fitted) if name.endswith("_") and not name.startswith("_")}
     assert found - {"feature_names_in_"} == documented - {"feature_names_in_"}
