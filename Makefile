@@ -40,11 +40,8 @@ bench-paper: $(VENV)/.installed ## The paper's experiment without leaks: hours; 
 	$(BIN)/rectifold bench report --store results/paper
 
 bench-adaptive: $(VENV)/.installed ## Settings chosen from the data: hours; stop it, and it goes on
-	$(BIN)/rectifold bench run --store results/adaptive --data-home $(DATA) --time-limit 3600 \
-		-d ecoli,car_eval_4,car_eval_34,solar_flare_m0,yeast_me2,libras_move,abalone_19 \
-		-d sick_euthyroid,abalone,spectrometer,arrhythmia,oil,wine_quality,thyroid_sick \
-		-d us_crime,ozone_level,yeast_ml8,scene -m GMR-adaptive,GMR-ensemble,Subsampling,Bagging
-	$(BIN)/python benchmarks/adaptive.py > results/adaptive/README.md
+	$(BIN)/python benchmarks/adaptive.py run results/adaptive $(DATA)
+	$(BIN)/python benchmarks/adaptive.py report > results/adaptive/README.md
 
 bench-candidates: $(VENV)/.installed ## Which settings to choose from, judged on sets left out
 	$(BIN)/python benchmarks/candidates.py run $(DATA)

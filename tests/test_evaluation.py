@@ -6,8 +6,10 @@ import sys
 
 import numpy as np
 import pytest
+from imblearn.over_sampling import SMOTE
 from imblearn.under_sampling import EditedNearestNeighbours
 from numpy.testing import assert_allclose
+from scipy import sparse
 from sklearn.linear_model import LogisticRegression
 from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
@@ -15,7 +17,7 @@ from sklearn.tree import DecisionTreeClassifier
 pd = pytest.importorskip("pandas")
 pytest.importorskip("typer")
 
-from rectifold import GMR, cli, compare  # noqa: E402
+from rectifold import GMR, RectifiedClassifier, cli, compare  # noqa: E402
 from rectifold.evaluation import Evaluation, Line, paired  # noqa: E402
 from rectifold.progress import listening  # noqa: E402
 
@@ -74,6 +76,41 @@ class TestCompare:
         assert len(sides) == 6
         for _, train, test in sides:
             assert not set(train % len(frame)) & set(test % len(frame))
+
+    def test_copies_and_groups_stay_together_inside_as_well(self, frame, monkeypatch):
+        seen = []
+        original = RectifiedClassifier.fit
+
+        def watched(self, X, y, **params):
+            seen.append((X, params["groups"]))
+            return original(self, X, y, **params)
+
+        monkeypatch.setattr(RectifiedClassifier, "fit", watched)
+        twice = pd.concat([frame, frame], ignore_index=True)
+        compared(twice, methods=["GMR-adaptive"], cv=2, groups=np.arange(480) // 3)
+        for X, groups in seen:
+            _, copies = np.unique(X, axis=0, return_inverse=True)
+            assert len(np.unique(groups)) < len(np.unique(copies.ravel()))
+            for copy in np.unique(copies):
+                assert len(np.unique(groups[copies.ravel() == copy])) == 1
+
+    @pytest.mark.parametrize("kind", ["list", "polars", "gaps", "words", "nullable"])
+    def test_any_table_is_made_sense_of(self, frame, kind):
+        X = frame[["a", "b", "c"]]
+        if kind == "gaps":
+            X = X.to_numpy(copy=True)
+            X[::7, 1] = np.nan
+            X[3, 2] = np.inf
+        elif kind == "words":
+            X = np.column_stack((X.to_numpy().astype(object), np.where(X["a"] > 0, "x", "y")))
+        elif kind == "nullable":
+            X = X.round().astype("Int64")
+        elif kind == "polars":
+            X = pytest.importorskip("polars").from_pandas(X)
+        else:
+            X = X.to_numpy().tolist()
+        found = compare(X, frame["label"], classifiers=MODEL, methods=["GMR"], cv=2)
+        assert found.rows == 240
 
     def test_noise_is_not_taken_for_help(self):
         rng = np.random.default_rng(0)
@@ -143,13 +180,37 @@ class TestCompare:
             ({"methods": ["SMOT"]}, "there is no method 'SMOT'; did you mean 'SMOTE'"),
             ({"classifiers": ["RFF"]}, "there is no classifier 'RFF'"),
             ({"methods": {"x": 3}}, "is no sampler"),
+            ({"methods": {"None": EditedNearestNeighbours()}}, "stands for no sampling"),
+            ({"classifiers": []}, "classifiers is empty"),
+            ({"random_state": None}, "random_state=None must be a whole number"),
+            ({"groups": [1, 2]}, "groups has 2 entries and X has 240 rows"),
+            ({"groups": np.arange(240) // 120}, "2 groups of rows that must stay together"),
         ],
     )
     def test_what_is_wrong_is_said_before_any_fit(self, frame, settings, sentence):
         with pytest.raises((ValueError, TypeError), match=sentence):
             compared(frame, **settings)
+
+    def test_what_is_no_table_is_refused(self, frame):
         with pytest.raises(ValueError, match="X has 240 rows and y has 239"):
             compare(frame[["a"]], frame["label"][1:])
+        for X, why in (
+            (frame[["a", "a"]], "more than one column named 'a'"),
+            (frame[[]], "no columns"),
+            (frame["a"].to_numpy(), "a table of rows and columns"),
+            (sparse.csr_array(frame[["a"]].to_numpy()), "X is sparse"),
+        ):
+            with pytest.raises(ValueError, match=why):
+                compare(X, frame["label"])
+
+    def test_what_failed_is_named(self, frame):
+        with pytest.raises(ValueError, match="mine with tree failed: Expected n_neighbors"):
+            compared(frame, methods={"mine": SMOTE(k_neighbors=200)})
+
+    def test_what_methods_warn_of_is_told(self, frame):
+        few = frame.drop(frame.index[frame["label"] == "rare"][13:])
+        found = compared(few, cv=2)
+        assert any("fewer than min_minority=10" in note for note in found.notes)
 
     def test_progress_counts_folds(self, frame):
         seen = []

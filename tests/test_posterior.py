@@ -75,3 +75,7 @@ def test_asymmetric_risk_weighs_missed_positives():
         asymmetric_risk_scorer(cost_fp=np.nan)
     with pytest.raises(ValueError, match="inconsistent numbers"):
         asymmetric_risk([0, 1], [0])
+    for labels in (["a", "b"], [0, 1, 2]):
+        with pytest.raises(ValueError, match="there must be two, and pos_label=1 one of them"):
+            asymmetric_risk(labels, labels)
+    assert asymmetric_risk([0, 0], [0, 0]) == 0

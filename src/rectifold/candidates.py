@@ -40,7 +40,7 @@ class Candidate:
             return "None"
         given = ", ".join(f"{name}={value!r}" for name, value in self.params.items())
         name = f"GMR({given})"
-        return name if self.then is None else f"{name} + {type(self.then).__name__}"
+        return name if self.then is None else f"{name} + {self.then!r}"
 
     @property
     def setting(self) -> dict[str, Any] | None:

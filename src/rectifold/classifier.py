@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-import inspect
 import numbers
 import warnings
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, _fit_context, clone
-from sklearn.metrics import check_scoring, get_scorer, make_scorer
-from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold, check_cv
+from sklearn.base import (
+    BaseEstimator,
+    ClassifierMixin,
+    MetaEstimatorMixin,
+    _fit_context,
+    clone,
+    is_classifier,
+)
+from sklearn.model_selection import StratifiedGroupKFold
 from sklearn.utils import Bunch, check_random_state, get_tags, indexable
 from sklearn.utils._param_validation import HasMethods, Interval
 from sklearn.utils.metadata_routing import (
@@ -23,7 +29,8 @@ from sklearn.utils.metadata_routing import (
 )
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import (
-    _check_response_method,
+    _is_arraylike,
+    _num_samples,
     check_consistent_length,
     check_is_fitted,
     column_or_1d,
@@ -31,31 +38,24 @@ from sklearn.utils.validation import (
 )
 
 from rectifold.candidates import ALONE, Candidate, candidates
-from rectifold.names import near
+from rectifold.folds import Fold, deal, whole_tests
 from rectifold.posterior import reweighted
-from rectifold.progress import muted
+from rectifold.progress import muted, report
 from rectifold.sampler import GMR
+from rectifold.scorers import SOFT, check_ensemble, scorer_for
 from rectifold.selection import (
     Evidence,
+    Searched,
     averaging_hurts,
     choose,
     decided,
     mixed,
+    race,
     share_out,
-    still_in,
     weigh,
 )
 from rectifold.target import Target, encode, named
-from rectifold.trials import Fitted, Fold, Task, Trial, fit_whole, try_folds
-
-#: With fewer rows in the smallest class, fold scores are noisy, and folds are dealt several times.
-SMALL = 500
-#: How often, then.
-ROUNDS = 2
-
-
-#: What can be averaged.
-_SOFT = ("predict_proba", "decision_function")
+from rectifold.trials import Fitted, Task, Trial, counts, fit_whole, try_folds
 
 
 def _has(name: str) -> Any:
@@ -186,7 +186,7 @@ class RectifiedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     """
 
     _parameter_constraints: dict[str, Any] = {  # noqa: RUF012
-        "estimator": [HasMethods(["fit", "predict"])],
+        "estimator": [HasMethods(["fit"])],
         "sampler": [HasMethods(["fit_resample"]), None],
         "search": [str, dict, list, tuple, callable],
         "cv": ["cv_object"],
@@ -248,9 +248,23 @@ class RectifiedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         self : RectifiedClassifier
             The instance itself.
         """
+        self._settle(self._explore(X, y, params))
+        return self
+
+    def _explore(self, X: Any, y: Any, params: Mapping[str, Any]) -> Searched:
+        """Check the data, and try all candidates on it."""
         if y is None:
             raise ValueError(
                 "RectifiedClassifier requires y to be passed, but the target y is None."
+            )
+        if not is_classifier(self.estimator):
+            raise ValueError(
+                f"estimator is a {type(self.estimator).__name__}, which is no classifier."
+            )
+        if self.correct_posterior and not hasattr(type(self.estimator), "predict_proba"):
+            raise ValueError(
+                f"correct_posterior=True corrects probabilities, and "
+                f"{type(self.estimator).__name__} gives none: leave correct_posterior=False."
             )
         validate_data(self, X, skip_check_array=True)
         if getattr(y, "ndim", 1) == 2 and y.shape[1] == 1:
@@ -260,20 +274,11 @@ class RectifiedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         (X,) = indexable(X)
         sampler = self._sampler()
         task, groups = self._task(X, labels, sampler, params)
-        options = self._candidates(sampler, labels, task)
-        folds = self._folds(X, labels, groups)
-        options = _affordable(options, sampler, folds, explicit=not isinstance(self.search, str))
-        if len(options) == 1 and self.ensemble is None:
-            self._keep(task, labels, options, None, [0], [], 0)
-            return self
-        kept_folds, trials, evidence = self._search(task, options, folds)
-        if self.ensemble is None or averaging_hurts(task, kept_folds, trials, self.guard):
-            chosen = [choose(evidence, self.guard)]
-        else:
-            chosen = share_out(task, kept_folds, trials, self.ensemble).tolist()
-        fits = sum(trial.distinct for row in trials for trial in row if trial is not None)
-        self._keep(task, labels, options, evidence, chosen, trials, fits)
-        return self
+        folds = deal(
+            self.cv, X, labels, groups, ensemble=self.ensemble, random_state=self.random_state
+        )
+        options = self._candidates(task, labels, folds)
+        return self._search(task, labels, options, folds)
 
     def _sampler(self) -> GMR:
         if self.sampler is None:
@@ -288,7 +293,9 @@ class RectifiedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     def _task(
         self, X: Any, labels: Target, sampler: GMR, params: Mapping[str, Any]
     ) -> tuple[Task, Any]:
-        scorer = self._scorer(labels)
+        scorer = scorer_for(self.estimator, self.scoring, labels)
+        if self.ensemble is not None:
+            check_ensemble(self.estimator, scorer, self.ensemble, len(labels.classes))
         if _routing_enabled():
             routed = process_routing(self, "fit", **params)
             groups = routed.splitter.split.get("groups")
@@ -317,153 +324,119 @@ class RectifiedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             scorer=scorer,
             score_params=routed.scorer.score,
             seed=seed,
+            correct=self.correct_posterior,
         )
         return task, groups
 
-    def _scorer(self, labels: Target) -> Any:
-        """Make the scorer, and refuse an estimator that can't answer it before any fit."""
-        if self.ensemble is not None and not any(hasattr(self.estimator, name) for name in _SOFT):
-            raise ValueError(
-                f"ensemble={self.ensemble} averages {' or '.join(_SOFT)}, and "
-                f"{type(self.estimator).__name__} has none: leave ensemble=None."
-            )
-        if callable(self.scoring):
-            return check_scoring(self.estimator, scoring=self.scoring)
-        try:
-            scorer = get_scorer(self.scoring)
-        except ValueError:
-            from sklearn.metrics import get_scorer_names
-
-            raise ValueError(
-                f"scoring={self.scoring!r} is not known{near(self.scoring, get_scorer_names())}"
-            ) from None
-        if (
-            len(labels.classes) == 2
-            and "pos_label" in inspect.signature(scorer._score_func).parameters
-        ):
-            # The rarer class is the one to be found, whatever its name sorts like.
-            scorer = make_scorer(
-                scorer._score_func,
-                response_method=scorer._response_method,
-                greater_is_better=scorer._sign > 0,
-                **{**scorer._kwargs, "pos_label": labels.classes[labels.sizes.argmin()]},
-            )
-        try:
-            _check_response_method(self.estimator, scorer._response_method)
-        except AttributeError:
-            wanted = scorer._response_method
-            names = [wanted] if isinstance(wanted, str) else list(wanted)
-            raise ValueError(
-                f"scoring={self.scoring!r} needs {' or '.join(names)}, and "
-                f"{type(self.estimator).__name__} has none: take another scoring, such as "
-                "'balanced_accuracy', or an estimator that has it."
-            ) from None
-        return scorer
-
-    def _candidates(self, sampler: GMR, labels: Target, task: Task) -> list[Candidate]:
-        options = candidates(self.search, sampler, task.X, task.y)
-        if any(np.ndim(value) for value in task.fit_params.values()):
+    def _candidates(self, task: Task, labels: Target, folds: list[Fold]) -> list[Candidate]:
+        """Read the candidates, and leave out those that this data has no room for."""
+        options = candidates(self.search, task.sampler, task.X, task.y)
+        explicit = not isinstance(self.search, str)
+        by_row = [name for name, value in task.fit_params.items() if _of_rows(value, task.y)]
+        if by_row:
             # Rows that an over-sampler makes have no weight of their own.
             over = [one.name for one in options if one.then is not None]
-            if over and not isinstance(self.search, str):
+            if over and explicit:
                 raise ValueError(
                     f"search has {over[0]}, and rows that are made anew have no entry in "
-                    f"{', '.join(sorted(task.fit_params))}: leave one of them out."
+                    f"{', '.join(sorted(by_row))}: leave one of them out."
                 )
             options = [one for one in options if one.then is None]
-        smallest = int(labels.sizes.min())
-        if len(labels.classes) == 2 and smallest < sampler.min_minority:
+        rows = min(len(fold.train) for fold in folds)
+        rare = min(int(np.bincount(labels.codes[fold.train]).min()) for fold in folds)
+        tried = []
+        for one in options:
+            if one.params is None:
+                tried.append(one)
+                continue
+            sampler = clone(task.sampler).set_params(**one.params)
+            if sampler.metric == "precomputed":
+                raise ValueError(
+                    "metric='precomputed' has distances between all rows, and folds have part of "
+                    "them: give rows, and the metric by its name."
+                )
+            k = sampler.n_neighbors
+            if isinstance(k, numbers.Integral) and int(k) >= rows:
+                if explicit:
+                    raise ValueError(
+                        f"search has {one.name}, and a fold trains on {rows} rows: n_neighbors "
+                        "must be smaller."
+                    )
+            elif len(labels.classes) > 2 or rare >= sampler.min_minority:
+                tried.append(one)
+        if len(tried) == 1 < len(options) and rare < task.sampler.min_minority:
             warnings.warn(
-                f"class {named(labels.classes[labels.sizes.argmin()])} has {smallest} rows, fewer "
-                f"than min_minority={sampler.min_minority}: nothing is cleaned.",
+                f"class {named(labels.classes[labels.sizes.argmin()])} has {rare} rows to train on "
+                f"in a fold, fewer than min_minority={task.sampler.min_minority}: nothing is "
+                "cleaned.",
                 UserWarning,
                 stacklevel=4,
             )
-            options = [ALONE]
-        return options
-
-    def _folds(self, X: Any, labels: Target, groups: Any) -> list[Fold]:
-        rounds = 1
-        if isinstance(self.cv, numbers.Integral):
-            n_splits = self._splits(labels)
-            rounds = ROUNDS if labels.sizes.min() < SMALL else 1
-            if self.ensemble is not None:
-                rounds = -(-self.ensemble // n_splits)
-            kind = StratifiedKFold if groups is None else StratifiedGroupKFold
-            seeds = check_random_state(self.random_state).randint(2**31 - 1, size=rounds)
-            splitters = [kind(n_splits, shuffle=True, random_state=int(seed)) for seed in seeds]
-        else:
-            splitters = [check_cv(self.cv, labels.codes, classifier=True)]
-        splits = [
-            (np.asarray(train), np.asarray(test), turn)
-            for turn, splitter in enumerate(splitters)
-            for train, test in splitter.split(X, labels.codes, groups)
-        ]
-        folds = [Fold(*split, number) for number, split in enumerate(splits)]
-        for place, fold in enumerate(folds):
-            missing = np.setdiff1d(labels.codes, labels.codes[fold.train])
-            if len(missing):
-                raise ValueError(
-                    f"fold {place} of cv trains on no row of class "
-                    f"{named(labels.classes[missing[0]])}: take fewer folds, or stratified ones."
-                )
-        if self.ensemble is not None and len(folds) < self.ensemble:
+        if len(tried) > 1 and self.guard > 0 and sum(whole_tests(folds, labels.codes)) < 2:
             raise ValueError(
-                f"ensemble={self.ensemble} needs as many folds, and cv gives {len(folds)}: raise "
-                "cv, or lower ensemble."
+                "fewer than two folds of cv score on rows of every class, so that no gain can be "
+                "told from chance: take stratified folds, or guard=0."
             )
-        return folds
-
-    def _splits(self, labels: Target) -> int:
-        least = int(labels.sizes.min())
-        if least < self.cv:
-            warnings.warn(
-                f"class {named(labels.classes[labels.sizes.argmin()])} has {least} rows, fewer "
-                f"than cv={self.cv} folds: {least} folds are used.",
-                UserWarning,
-                stacklevel=5,
-            )
-        return min(int(self.cv), least)
+        return tried
 
     def _search(
-        self, task: Task, options: list[Candidate], folds: list[Fold]
-    ) -> tuple[list[Fold], list[list[Trial | None]], Evidence]:
+        self, task: Task, labels: Target, options: list[Candidate], folds: list[Fold]
+    ) -> Searched:
         """Try candidates round by round; those that are behind sit out the next."""
-        trials: list[list[Trial | None]] = []
-        seen: list[Fold] = []
+        found = Searched(task, labels, options, [], [])
+        if len(options) == 1 and self.ensemble is None:
+            return found
         running = np.ones(len(options), dtype=bool)
         for turn in sorted({fold.round for fold in folds}):
             now = [fold for fold in folds if fold.round == turn]
-            found = try_folds(
+            answers = try_folds(
                 task,
                 [one for one, runs in zip(options, running, strict=True) if runs],
                 now,
                 keep=self.ensemble is not None,
                 n_jobs=self.n_jobs,
-                done=len(seen),
+                done=len(found.folds),
                 total=len(folds),
             )
-            for row in found:
-                answers = iter(row)
-                trials.append([next(answers) if runs else None for runs in running])
-            seen += now
-            evidence = weigh(task, seen, trials)
-            running &= still_in(evidence, 0.0 if self.ensemble is None else 1.0)
+            for row in answers:
+                each = iter(row)
+                found.trials.append([next(each) if runs else None for runs in running])
+            found.folds.extend(now)
+            running = race(found, self._slack)[1]
+            if len(found.folds) < len(folds):
+                # Whoever sits out the next round can't become a member.
+                found.trials[:] = [
+                    [_without_model(trial, runs) for trial, runs in zip(row, running, strict=True)]
+                    for row in found.trials
+                ]
             if self.ensemble is None and running.sum() == 1:
                 break
-        return seen, trials, evidence
+        if len(found.folds) < len(folds):
+            report(len(folds), len(folds))
+        return found
 
-    def _keep(
-        self,
-        task: Task,
-        labels: Target,
-        options: list[Candidate],
-        evidence: Evidence | None,
-        chosen: list[int],
-        trials: list[list[Trial | None]],
-        fits: int,
-    ) -> None:
-        """Fit what was chosen, and set the attributes."""
+    @property
+    def _slack(self) -> float:
+        """By how many standard errors a candidate may be behind and still run on."""
+        # What loses by itself may still add to an average.
+        return 0.0 if self.ensemble is None else 1.0
+
+    def _settle(self, found: Searched) -> None:
+        """Decide by what a search found, fit what was chosen, and set the attributes."""
+        if not found.folds:
+            self._keep(found, None, [0])
+            return
+        found, _ = race(found, self._slack)
+        evidence = weigh(found)
+        if self.ensemble is None or averaging_hurts(found, self.guard):
+            chosen = [choose(evidence, self.guard)]
+        else:
+            chosen = share_out(found, self.ensemble).tolist()
+        self._keep(found, evidence, chosen)
+
+    def _keep(self, found: Searched, evidence: Evidence | None, chosen: list[int]) -> None:
+        task, labels, options = found.task, found.labels, found.options
+        fits = sum(trial.distinct for row in found.trials for trial in row if trial is not None)
         cleaning = [place for place in chosen if options[place].params is not None]
         place = max(cleaning, key=cleaning.count) if cleaning else 0
         best = options[place]
@@ -476,12 +449,23 @@ class RectifiedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             with muted():
                 self.sampler_.fit_resample(task.X, task.y)
             kept = self.sampler_.sample_indices_
+            if not counts(task.y[kept], labels.classes).all():
+                warnings.warn(
+                    f"{best.name} leaves no row of a class when all training rows are cleaned: "
+                    "nothing is cleaned.",
+                    UserWarning,
+                    stacklevel=4,
+                )
+                chosen = [0] if len(chosen) == 1 else chosen
+                best, kept = (ALONE, np.arange(len(labels.codes)))
+                self.best_params_ = self.sampler_ = None
         self.rectification_ = None if self.sampler_ is None else self.sampler_.rectification_
         if len(chosen) == 1:
             self.members_ = [fit_whole(task, best, kept)]
             fits += 1
         else:
-            self.members_ = [_fitted(row[one]) for row, one in zip(trials, chosen, strict=False)]
+            pairs = zip(found.trials, chosen, strict=False)
+            self.members_ = [_fitted(row[one]) for row, one in pairs]
         self.n_fits_ = fits
         self.estimator_ = self.members_[0].model
         for name in ("n_features_in_", "feature_names_in_"):
@@ -539,7 +523,7 @@ class RectifiedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         corrected = self.correct_posterior and hasattr(self.estimator_, "predict_proba")
         if len(self.members_) == 1 and not corrected:
             return self.estimator_.predict(X)
-        soft = next(name for name in _SOFT if hasattr(self.estimator_, name))
+        soft = next(name for name in SOFT if hasattr(self.estimator_, name))
         return decided({soft: getattr(self, soft)(X)}, self.classes_)
 
     @_has("predict_proba")  # type: ignore[untyped-decorator]
@@ -595,12 +579,9 @@ class RectifiedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         MetadataRouter
             From `fit` to the estimator's `fit`, the splitter and the scorer.
         """
-        scorer = check_scoring(self.estimator, scoring=self.scoring)
-        splitter: Any = self.cv
-        if isinstance(splitter, numbers.Integral):
-            splitter = StratifiedGroupKFold(2)
-        elif not hasattr(splitter, "split"):
-            splitter = check_cv(splitter)
+        scorer = scorer_for(self.estimator, self.scoring)
+        # What is no splitter takes groups as ours do; an iterator must not be used up here.
+        splitter = self.cv if hasattr(self.cv, "split") else StratifiedGroupKFold(2)
         return (
             MetadataRouter(owner=self)
             .add(
@@ -624,28 +605,18 @@ class RectifiedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         tags.input_tags.allow_nan = (
             of_estimator.input_tags.allow_nan and of_sampler.input_tags.allow_nan
         )
-        tags.classifier_tags.multi_class = of_estimator.classifier_tags.multi_class
+        if of_estimator.classifier_tags is not None:
+            tags.classifier_tags.multi_class = of_estimator.classifier_tags.multi_class
         return tags
 
 
-def _affordable(
-    options: list[Candidate], sampler: GMR, folds: list[Fold], *, explicit: bool
-) -> list[Candidate]:
-    """Leave out settings of our own that need more neighbours than a fold has rows."""
-    rows = min(len(fold.train) for fold in folds)
+def _of_rows(value: Any, y: Any) -> bool:
+    """Tell whether a parameter of fit has an entry for every row."""
+    return bool(_is_arraylike(value) and _num_samples(value) == len(y))
 
-    def fits(one: Candidate) -> bool:
-        if one.params is None:
-            return True
-        k = one.params.get("n_neighbors", sampler.n_neighbors)
-        return not isinstance(k, numbers.Integral) or int(k) < rows
 
-    if explicit and not all(map(fits, options)):
-        one = next(one for one in options if not fits(one))
-        raise ValueError(
-            f"search has {one.name}, and a fold trains on {rows} rows: n_neighbors must be smaller."
-        )
-    return [one for one in options if fits(one)]
+def _without_model(trial: Trial | None, runs: Any) -> Trial | None:
+    return trial if trial is None or runs else replace(trial, fitted=None)
 
 
 def _fitted(trial: Trial | None) -> Fitted:

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import numbers
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+import narwhals.stable.v2 as nw
 import numpy as np
 from joblib import Parallel, delayed
-from scipy import stats
+from scipy import sparse, stats
+from scipy.sparse.csgraph import connected_components
 from sklearn.base import clone
-from sklearn.model_selection import StratifiedGroupKFold
-from sklearn.utils import indexable
+from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 from threadpoolctl import threadpool_limits
 
 from rectifold._typing import Floats, Ints
+from rectifold.classifier import RectifiedClassifier
 from rectifold.progress import muted, report
 from rectifold.target import encode, named
 
@@ -88,6 +91,8 @@ class Evaluation:
         The class to be found.
     rows, positives, n_folds : int
         How large the data is, and how many folds each figure is an average of.
+    notes : list of str
+        What methods warned of, such as a class that is too small to be cleaned.
     """
 
     lines: list[Line]
@@ -96,6 +101,7 @@ class Evaluation:
     rows: int
     positives: int
     n_folds: int
+    notes: list[str] = field(default_factory=list)
 
     @property
     def verdict(self) -> str:
@@ -117,12 +123,16 @@ class Evaluation:
         top = max(compared, key=lambda line: line.difference, default=None)
         if top is None:
             return "Nothing was compared with leaving the data alone."
-        tail = (
-            "the others lost"
-            if top.difference <= 0
-            else f"the largest gain, {top.difference:+.3f} for {top.classifier} by {top.method}, "
-            f"is within chance (95 % interval {top.low:+.3f} to {top.high:+.3f})"
-        )
+        if top.difference <= 0:
+            tail = "the others lost" if top.difference < 0 else "the best of them changes nothing"
+        else:
+            tail = (
+                f"the largest gain, {top.difference:+.3f} for {top.classifier} by {top.method}, is "
+                f"within chance (95 % interval {top.low:+.3f} to {top.high:+.3f}"
+            )
+            if top.low > 0:
+                tail += f", but {len(compared)} comparisons were made"
+            tail += ")"
         return f"Leave your data alone: no method clearly helps; {tail}."
 
     def to_dict(self) -> dict[str, Any]:
@@ -133,6 +143,7 @@ class Evaluation:
             "rows": self.rows,
             "positives": self.positives,
             "folds": self.n_folds,
+            "notes": self.notes,
             "lines": [
                 {
                     "classifier": line.classifier,
@@ -232,7 +243,7 @@ def compare(
         Folds, and how often rows are dealt to them anew.
 
     groups : array-like of shape (n_rows,), default=None
-        Rows of a group stay on one side; by default copies of a row are a group.
+        Rows of a group stay on one side, and copies of a row always do.
 
     n_jobs : int, default=None
         Processes: None means 1, -1 all cores. It never changes the answer.
@@ -255,20 +266,28 @@ def compare(
     >>> print(found.verdict)
     Leave your data alone: ...
     """
-    (X,) = indexable(X)
+    for name, value in {"cv": cv, "repeats": repeats, "random_state": random_state}.items():
+        if not isinstance(value, numbers.Integral):
+            raise TypeError(f"{name}={value!r} must be a whole number.")
+    X = _table(X)
     target = _target(y, positive)
     if len(target.codes) != X.shape[0]:
         raise ValueError(f"X has {X.shape[0]} rows and y has {len(target.codes)}: give one each.")
     models, ways = _models(classifiers), _methods(methods)
-    splits = _splits(X, target.codes, groups, cv, repeats, random_state)
+    together = _together(X, groups)
+    splits = _splits(target.codes, together, cv, repeats, random_state)
     jobs = [(name, fold) for fold in range(len(splits)) for name in models]
     found: dict[tuple[str, int], list[dict[str, Any]]] = {}
     work = Parallel(n_jobs=n_jobs, return_as="generator")(
-        delayed(_fold)(X, target.codes, *splits[fold], models[name], ways, random_state)
+        delayed(_fold)(
+            X, target.codes, together, *splits[fold], name, models[name], ways, random_state
+        )
         for name, fold in jobs
     )
-    for (name, fold), scores in zip(jobs, work, strict=True):
+    notes: dict[str, None] = {}
+    for (name, fold), (scores, said) in zip(jobs, work, strict=True):
         found[name, fold] = scores
+        notes.update(dict.fromkeys(said))
         report(len(found), len(jobs))
     fits = [
         {"classifier": name, "method": way, "fold": fold, **one}
@@ -283,6 +302,7 @@ def compare(
         rows=len(target.codes),
         positives=int(target.codes.sum()),
         n_folds=len(splits),
+        notes=list(notes),
     )
 
 
@@ -317,6 +337,8 @@ def _models(classifiers: Sequence[str] | Mapping[str, Any] | None) -> dict[str, 
             "logistic regression": LogisticRegression(max_iter=1000),
             "gradient boosting": HistGradientBoostingClassifier(),
         }
+    if not classifiers:
+        raise ValueError("classifiers is empty: name at least one, or leave it out.")
     if isinstance(classifiers, Mapping):
         return dict(classifiers)
     from rectifold.bench.registry import classifier
@@ -329,7 +351,9 @@ def _methods(methods: Sequence[str] | Mapping[str, Any]) -> dict[str, Any]:
         for name, sampler in methods.items():
             if not hasattr(sampler, "fit_resample"):
                 raise TypeError(f"methods[{name!r}] is no sampler: it has no fit_resample.")
-        return {BASE: None, **{name: way for name, way in methods.items() if name != BASE}}
+            if name == BASE:
+                raise ValueError(f"the name {BASE!r} stands for no sampling: choose another.")
+        return {BASE: None, **methods}
     from rectifold.bench.registry import method
 
     entries = [method(name) for name in _names(methods)]
@@ -340,65 +364,129 @@ def _names(names: Sequence[str]) -> list[str]:
     return [names] if isinstance(names, str) else list(names)
 
 
+def _table(X: Any) -> Any:
+    """Make an array of finite numbers, or a frame of pandas for anything else."""
+    if sparse.issparse(X):
+        raise ValueError("X is sparse, and compare standardises columns: pass X.toarray().")
+    names = [*X.columns] if hasattr(X, "columns") else None
+    if names is not None:
+        if not names:
+            raise ValueError("X has no columns to learn from.")
+        if len({*names}) < len(names):
+            twice = next(name for name in names if names.count(name) > 1)
+            raise ValueError(f"X has more than one column named {twice!r}: rename all but one.")
+        return nw.from_native(X, eager_only=True).to_pandas()
+    values = np.asarray(X)
+    if values.ndim != 2 or not values.shape[1]:
+        raise ValueError(f"X must be a table of rows and columns, not of shape {values.shape}.")
+    if values.dtype.kind in "biuf" and np.isfinite(values).all():
+        return values.astype(np.float64)
+    # Gaps and words are made sense of as in any other table.
+    import pandas as pd
+
+    return pd.DataFrame(values, columns=[f"column {i}" for i in range(values.shape[1])])
+
+
+def _together(X: Any, groups: Any) -> Ints | None:
+    """Number rows that must be on one side: copies of each other, and groups; None without any."""
+    n = X.shape[0]
+    if hasattr(X, "iloc"):
+        copies = X.groupby(list(X.columns), dropna=False, sort=False).ngroup().to_numpy()
+    else:
+        # Byte by byte; adding zero makes one of both zeros.
+        rows = np.ascontiguousarray(X + 0.0)
+        copies = np.unique(rows.view(f"V{rows.itemsize * X.shape[1]}"), return_inverse=True)[1]
+    marks = [copies.ravel()]
+    if groups is not None:
+        if len(groups) != n:
+            raise ValueError(f"groups has {len(groups)} entries and X has {n} rows: give one each.")
+        marks.append(np.unique(np.asarray(groups), return_inverse=True)[1].ravel())
+    if all(len(np.unique(mark)) == n for mark in marks):
+        return None
+    # Rows that share a copy or a group are one: the connected parts of rows and marks.
+    offsets = np.cumsum([n, *(int(mark.max()) + 1 for mark in marks)])
+    ends = np.concatenate([mark + start for mark, start in zip(marks, offsets, strict=False)])
+    begins = np.tile(np.arange(n), len(marks))
+    graph = sparse.coo_array((np.ones(len(ends)), (begins, ends)), shape=(offsets[-1],) * 2)
+    return np.asarray(connected_components(graph.tocsr(), directed=False)[1][:n])
+
+
 def _splits(
-    X: Any, y: Ints, groups: Any, cv: int, repeats: int, seed: int
+    y: Ints, together: Ints | None, cv: int, repeats: int, seed: int
 ) -> list[tuple[Ints, Ints]]:
     if cv < 2 or repeats < 1:
         raise ValueError(f"cv={cv} and repeats={repeats}: 2 folds and 1 repeat are the least.")
     least = int(min(y.sum(), len(y) - y.sum()))
     if least < 2 * cv:
+        advice = "lower cv" if least >= 4 else "more rows of it are needed"
         raise ValueError(
             f"the rarer class has {least} rows, and cv={cv} folds need {2 * cv} to tell anything: "
-            "lower cv."
+            f"{advice}."
         )
-    together = _copies(X) if groups is None else groups
-    return [
+    kind = StratifiedKFold if together is None else StratifiedGroupKFold
+    if together is not None and len(np.unique(together)) < cv:
+        raise ValueError(
+            f"X has {len(np.unique(together))} groups of rows that must stay together, fewer than "
+            f"cv={cv} folds: lower cv."
+        )
+    splits = [
         split
         for turn in range(repeats)
-        for split in StratifiedGroupKFold(cv, shuffle=True, random_state=seed + turn).split(
-            np.zeros(len(y)), y, together
-        )
+        for split in kind(cv, shuffle=True, random_state=seed + turn).split(y, y, together)
     ]
-
-
-def _copies(X: Any) -> Ints:
-    """Give rows that are copies of each other the same number."""
-    if hasattr(X, "iloc"):
-        return np.asarray(X.groupby(list(X.columns), dropna=False, sort=False).ngroup())
-    if hasattr(X, "toarray"):
-        X = X.toarray()
-    return np.asarray(np.unique(np.asarray(X), axis=0, return_inverse=True)[1]).ravel()
+    if any(len(np.unique(y[part])) < 2 for split in splits for part in split):
+        raise ValueError(
+            "a class is in too few of the groups to be on both sides of every fold: lower cv, or "
+            "leave groups out."
+        )
+    return splits
 
 
 def _fold(
     X: Any,
     y: Ints,
+    together: Ints | None,
     train: Ints,
     test: Ints,
+    name: str,
     model: Any,
     ways: Mapping[str, Entry | Any],
     seed: int,
-) -> list[dict[str, Any]]:
-    """Fit a classifier by every method, on the same rows."""
+) -> tuple[list[dict[str, Any]], list[str]]:
+    """Fit a classifier by every method, on the same rows; give scores, and what was warned of."""
     from rectifold.bench.protocols import standardised
-    from rectifold.bench.registry import WRAPPER, Entry, seeded
     from rectifold.bench.scores import score
 
-    X_train, X_test = standardised(X, train, test)
-    found = []
-    with muted(), threadpool_limits(limits=1), warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        for way in ways.values():
-            rows, labels = X_train, y[train]
-            estimator = seeded(clone(model), seed)
-            if isinstance(way, Entry) and way.kind == WRAPPER:
-                estimator = way.wrap(estimator, seed)
-            elif way is not None:
-                sampler = way.make(seed) if isinstance(way, Entry) else seeded(clone(way), seed)
-                rows, labels = sampler.fit_resample(rows, labels)
-            scores = score(estimator.fit(rows, labels), X_test, y[test])
-            found.append({name: scores[name] for name in SCORES})
-    return found
+    found: list[dict[str, Any]] = []
+    with muted(), threadpool_limits(limits=1), warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        X_train, X_test = standardised(X, train, test)
+        inside = None if together is None else together[train]
+        for way, entry in ways.items():
+            try:
+                fitted = _fitted(entry, clone(model), X_train, y[train], inside, seed)
+                scores = score(fitted, X_test, y[test])
+            except Exception as problem:
+                sentence = " ".join(str(problem).split())
+                raise ValueError(f"{way} with {name} failed: {sentence}") from problem
+            found.append({one: scores[one] for one in SCORES})
+    ours = [one for one in caught if one.category is UserWarning]
+    return found, [str(one.message) for one in ours]
+
+
+def _fitted(entry: Any, model: Any, X: Floats, y: Ints, together: Ints | None, seed: int) -> Any:
+    from rectifold.bench.registry import WRAPPER, Entry, seeded
+
+    estimator = seeded(model, seed)
+    if isinstance(entry, Entry) and entry.kind == WRAPPER:
+        estimator = entry.wrap(estimator, seed)
+        if isinstance(estimator, RectifiedClassifier):
+            # Copies would give the choice away inside as they would outside.
+            return estimator.fit(X, y, groups=together)
+    elif entry is not None:
+        sampler = entry.make(seed) if isinstance(entry, Entry) else seeded(clone(entry), seed)
+        X, y = sampler.fit_resample(X, y)
+    return estimator.fit(X, y)
 
 
 def _lines(

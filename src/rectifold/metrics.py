@@ -8,6 +8,8 @@ import numpy as np
 from sklearn.metrics import make_scorer
 from sklearn.utils.validation import _check_sample_weight, check_consistent_length, column_or_1d
 
+from rectifold.target import named
+
 
 def asymmetric_risk(
     y_true: Any,
@@ -64,6 +66,12 @@ def asymmetric_risk(
     weight = None
     if sample_weight is not None:
         weight = _check_sample_weight(sample_weight, y_true)
+    known = np.union1d(y_true, y_pred)
+    if len(known) > 2 or (len(known) == 2 and pos_label not in known):
+        raise ValueError(
+            f"the labels are {', '.join(map(named, known))}: there must be two, and pos_label="
+            f"{pos_label!r} one of them."
+        )
     positive, found = y_true == pos_label, y_pred == pos_label
     costs = cost_fn * (positive & ~found) + cost_fp * (~positive & found)
     return float(np.average(costs, weights=weight))

@@ -60,7 +60,7 @@ def rectify_all(
     records: dict[int, Rectification] = {}
     for group in groups.values():
         lead = max((one for _, one in group), key=_reach)
-        labels = lead._check(X, y, {})
+        labels, *_ = [one._check(X, y, {}) for _, one in group]
         seconds: dict[str, float] = {}
         with timed(seconds, "space"):
             points = lead._points(X, labels)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,11 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _check_method_params
 
 from rectifold._typing import Bools, Floats, Ints
-from rectifold.trials import Fold, Recorded, Task, Trial, checked_score, pooled
+from rectifold.candidates import Candidate
+from rectifold.folds import Fold, whole_tests
+from rectifold.scorers import SOFT, is_pooled
+from rectifold.target import Target
+from rectifold.trials import Recorded, Task, Trial, checked_score, pooled
 
 #: The share of an ensemble that is not cleaned to begin with, before candidates compete.
 PRIOR = 0.25
@@ -39,65 +43,103 @@ class Evidence:
     error: Floats
 
 
-def weigh(task: Task, folds: Sequence[Fold], trials: Sequence[Sequence[Trial | None]]) -> Evidence:
+@dataclass(frozen=True, eq=False)
+class Searched:
+    """All trials of a search.
+
+    Attributes
+    ----------
+    task : Task
+        What was fitted, and the scorer.
+    labels : Target
+        Of all training rows.
+    options : list of Candidate
+        No cleaning first.
+    folds : list of Fold
+        Whole rounds.
+    trials : list of list of Trial or None
+        For every fold a trial for every candidate, or None where it was not tried.
+    """
+
+    task: Task
+    labels: Target
+    options: list[Candidate]
+    folds: list[Fold]
+    trials: list[list[Trial | None]]
+
+
+def weigh(found: Searched) -> Evidence:
     """Compare every candidate with no cleaning, on the same folds.
 
     Parameters
     ----------
-    task : Task
-        What was fitted, and the scorer.
-    folds : sequence of Fold
-        Whole rounds.
-    trials : sequence of sequence
-        For every fold a trial, or None, for every candidate.
+    found : Searched
+        The trials.
 
     Returns
     -------
     Evidence
     """
+    task, folds, trials = found.task, found.folds, found.trials
     n = len(trials[0])
     scores = np.array(
         [[np.nan if trial is None else trial.score for trial in row] for row in trials]
     ).T
     rounds = np.array([fold.round for fold in folds])
+    together = is_pooled(task.scorer)
+    # A fold that lacks a class scores the same whatever was fitted, and tells nothing of chance.
+    telling = np.array(whole_tests(folds, found.labels.codes))
+    gain, error = np.full(n, np.nan), np.full(n, np.nan)
     whole = np.full((n, rounds.max() + 1), np.nan)
     for place in range(n):
         for turn in np.unique(rounds):
             now = np.flatnonzero(rounds == turn).tolist()
-            tried = [trials[i][place] for i in now]
-            said = [trial.said for trial in tried if trial is not None]
+            said = [trial.said for i in now if (trial := trials[i][place]) is not None]
             if len(said) < len(now):
                 continue
-            ((rows, words),) = pooled([folds[i] for i in now], said)
-            whole[place, turn] = _score(task, rows, words)
-    gain, error = np.full(n, np.nan), np.full(n, np.nan)
-    for place in range(n):
+            if together:
+                ((rows, words),) = pooled([folds[i] for i in now], said)
+                whole[place, turn] = _score(task, rows, words)
+            else:
+                whole[place, turn] = scores[place, now].mean()
         took_part = ~np.isnan(whole[place])
         if took_part.any():
             gain[place] = (whole[place] - whole[0])[took_part].mean()
-            differences = (scores[place] - scores[0])[took_part[rounds]]
-            error[place] = differences.std(ddof=1) / np.sqrt(len(differences))
+            differences = (scores[place] - scores[0])[took_part[rounds] & telling]
+            if len(differences) > 1:
+                error[place] = differences.std(ddof=1) / np.sqrt(len(differences))
     return Evidence(scores, gain, error)
 
 
-def still_in(evidence: Evidence, slack: float) -> Bools:
-    """Tell which candidates are worth another round.
+def race(found: Searched, slack: float) -> tuple[Searched, Bools]:
+    """Leave out what would not have been tried: candidates that were behind after a round.
 
     Parameters
     ----------
-    evidence : Evidence
-        What trials showed so far.
+    found : Searched
+        The trials so far, of this race or of a more lenient one.
     slack : float
         By how many standard errors a candidate may be behind no cleaning.
 
     Returns
     -------
-    ndarray of bool of shape (n_candidates,)
-        No cleaning always is.
+    found : Searched
+        The trials that count.
+    running : ndarray of bool
+        Which candidates are worth another round; no cleaning always is.
     """
-    worthwhile = evidence.gain > -slack * evidence.error
-    worthwhile[0] = True
-    return worthwhile
+    running = np.ones(len(found.options), dtype=bool)
+    raced = replace(found, folds=[], trials=[])
+    for turn in sorted({fold.round for fold in found.folds}):
+        for fold, row in zip(found.folds, found.trials, strict=True):
+            if fold.round == turn:
+                raced.folds.append(fold)
+                each = zip(row, running, strict=True)
+                raced.trials.append([trial if runs else None for trial, runs in each])
+        evidence = weigh(raced)
+        running &= evidence.gain > -slack * np.nan_to_num(evidence.error)
+        running[0] = True
+    return raced, running
 
 
 def choose(evidence: Evidence, guard: float) -> int:
@@ -115,19 +157,16 @@ def choose(evidence: Evidence, guard: float) -> int:
     int
         The place of the candidate; 0 is no cleaning.
     """
-    convincing = (evidence.gain > guard * evidence.error) & (evidence.gain > 0)
+    # With no guard the error does not matter, and may not even be known.
+    needed = guard * evidence.error if guard > 0 else 0.0
+    convincing = (evidence.gain > needed) & (evidence.gain > 0)
     convincing[0] = False
     if not convincing.any():
         return 0
     return int(np.where(convincing, evidence.gain, -np.inf).argmax())
 
 
-def share_out(
-    task: Task,
-    folds: Sequence[Fold],
-    trials: Sequence[Sequence[Trial | None]],
-    m: int,
-) -> Ints:
+def share_out(found: Searched, m: int) -> Ints:
     """Share the members of an ensemble out among candidates.
 
     Greedy forward selection with replacement (Caruana et al., 2004) on out-of-fold answers:
@@ -137,12 +176,8 @@ def share_out(
 
     Parameters
     ----------
-    task : Task
-        What was fitted, and the scorer.
-    folds : sequence of Fold
-        Whole rounds.
-    trials : sequence of sequence
-        For every fold a trial, or None, for every candidate.
+    found : Searched
+        The trials.
     m : int
         Members.
 
@@ -151,6 +186,7 @@ def share_out(
     ndarray of int of shape (m,)
         The place of the candidate for every member; 0 is no cleaning.
     """
+    task, folds, trials = found.task, found.folds, found.trials
     places = [
         place for place in range(len(trials[0])) if all(row[place] is not None for row in trials)
     ]
@@ -177,9 +213,7 @@ def share_out(
     return np.array(places)[_dealt(weights / weights.sum(), m)]
 
 
-def averaging_hurts(
-    task: Task, folds: Sequence[Fold], trials: Sequence[Sequence[Trial | None]], guard: float
-) -> bool:
+def averaging_hurts(found: Searched, guard: float) -> bool:
     """Tell whether averaging fits of the folds costs the estimator something, without cleaning.
 
     Every row has one answer a round, by fits that did not see it. If their average scores worse
@@ -187,12 +221,8 @@ def averaging_hurts(
 
     Parameters
     ----------
-    task : Task
-        What was fitted, and the scorer.
-    folds : sequence of Fold
-        Whole rounds; of a single one nothing can be told.
-    trials : sequence of sequence
-        For every fold a trial, or None, for every candidate.
+    found : Searched
+        The trials; of a single round nothing can be told.
     guard : float
         How many standard errors.
 
@@ -200,6 +230,7 @@ def averaging_hurts(
     -------
     bool
     """
+    task, folds, trials = found.task, found.folds, found.trials
     rounds = list(pooled(folds, [_trial(row[0]).said for row in trials]))
     if len(rounds) < 2 or any(len(rows) != len(rounds[0][0]) for rows, _ in rounds):
         return False
@@ -241,7 +272,7 @@ def mixed(said: Sequence[Mapping[str, Any]], weights: Floats) -> dict[str, Any]:
 
 
 def _score(task: Task, rows: Ints, words: Mapping[str, Any]) -> float:
-    if "predict" not in words:
+    if "predict" not in words and any(name in words for name in SOFT):
         words = {**words, "predict": decided(words, task.classes)}
     told = _check_method_params(task.X, task.score_params, rows)
     model = Recorded(task.classes, words)

@@ -17,24 +17,15 @@ from sklearn.utils.validation import _check_method_params
 
 from rectifold._typing import Floats, Ints
 from rectifold.candidates import Candidate
+from rectifold.folds import Fold
 from rectifold.path import rectify_all
+from rectifold.posterior import reweighted
 from rectifold.progress import muted, report
 from rectifold.sampler import GMR
+from rectifold.scorers import check_answers
 
 _LARGEST_SEED = 2**31 - 1
 _RESPONSES = ("predict_proba", "decision_function", "predict_log_proba", "predict")
-
-
-@dataclass(frozen=True, eq=False)
-class Fold:
-    """Rows to train on and rows to score on, by position."""
-
-    train: Ints
-    test: Ints
-    #: Which dealing of the rows the fold belongs to.
-    round: int
-    #: Which of all folds it is.
-    number: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,20 +69,30 @@ class Trial:
 class Recorder(ClassifierMixin, BaseEstimator):
     """A fitted classifier that takes down what a scorer asks it and what it says."""
 
-    def __init__(self, model: Any) -> None:
+    def __init__(self, model: Any, factors: Any = None) -> None:
         self.model = model
+        self.factors = factors
         self.said: dict[str, Any] = {}
 
     def __getattr__(self, name: str) -> Any:
         """Pass everything on to the classifier."""
-        if name.startswith("__") or name in ("model", "said"):
+        if name.startswith("__") or name in ("model", "factors", "said"):
             raise AttributeError(name)
         found = getattr(self.model, name)
         return self._noting(name, found) if name in _RESPONSES else found
 
+    def _answer(self, name: str, method: Callable[[Any], Any], X: Any) -> Any:
+        if self.factors is None or name == "decision_function":
+            return method(X)
+        # What would be delivered is what is scored: probabilities put back, labels by them.
+        probabilities = reweighted(self.model.predict_proba(X), self.factors)
+        if name == "predict":
+            return self.model.classes_[probabilities.argmax(axis=1)]
+        return probabilities if name == "predict_proba" else np.log(probabilities)
+
     def _noting(self, name: str, method: Callable[[Any], Any]) -> Callable[[Any], Any]:
         def answer(X: Any) -> Any:
-            self.said[name] = method(X)
+            self.said[name] = self._answer(name, method, X)
             return self.said[name]
 
         # Scorers of scikit-learn tell methods apart by their names.
@@ -133,6 +134,8 @@ class Task:
     score_params: Mapping[str, Any]
     #: Seeds for estimators that take one; None leaves them as they are.
     seed: int | None
+    #: Whether probabilities are put back by the shares of rows that were kept.
+    correct: bool = False
 
 
 def try_folds(
@@ -205,7 +208,8 @@ def _try(task: Task, candidates: Sequence[Candidate], fold: Fold, keep: bool) ->
                 )
                 trials.append(None)
                 continue
-            fitted = _fit(task, prepared, y, seed)
+            with muted():
+                fitted = _fit(task, prepared, y, seed)
             known[key] = _scored(task, fitted, held_out, told, keep=keep, distinct=True)
             trials.append(known[key])
         else:
@@ -286,7 +290,8 @@ def _scored(
     keep: bool,
     distinct: bool,
 ) -> Trial:
-    recorder = Recorder(fitted.model)
+    check_answers(task.scorer, fitted.model)
+    recorder = Recorder(fitted.model, 1 / fitted.shares if task.correct else None)
     score = checked_score(task.scorer, recorder, *held_out, **told)
     if keep and set(recorder.said) <= {"predict"}:
         # Members of an ensemble are averaged, and labels can't be.

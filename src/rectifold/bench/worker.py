@@ -108,7 +108,37 @@ def _load(source: Source) -> Data:
 
 
 def _fit(task: Task, classifier: Entry, prepared: Prepared) -> dict[str, Any]:
-    facts: dict[str, Any] = {
+    facts = sizes_of(prepared)
+    start = perf_counter()
+    try:
+        with _heard() as heard:
+            estimator = classifier.make(task.seed)
+            if task.method.kind == WRAPPER:
+                estimator = task.method.wrap(estimator, task.seed)
+            estimator.fit(prepared.X_train, prepared.y_train)
+            facts["fit_seconds"] = perf_counter() - start
+            facts.update(scores_of(estimator, prepared))
+    except Exception as problem:
+        facts["fit_seconds"] = perf_counter() - start
+        return row_of(task, classifier, FAILED, error=_sentence(problem), **facts)
+    noted = ", ".join(dict.fromkeys([*prepared.warnings, *heard]))
+    return row_of(task, classifier, OK, warnings=noted or None, **facts)
+
+
+def sizes_of(prepared: Prepared) -> dict[str, Any]:
+    """Tell what a fit began with.
+
+    Parameters
+    ----------
+    prepared : Prepared
+        The rows of both parts.
+
+    Returns
+    -------
+    dict
+        Columns for `row_of`.
+    """
+    return {
         "resample_seconds": prepared.seconds,
         "majority_before": prepared.before[0],
         "minority_before": prepared.before[1],
@@ -118,25 +148,30 @@ def _fit(task: Task, classifier: Entry, prepared: Prepared) -> dict[str, Any]:
         "test_positives": int(prepared.y_test.sum()),
         "columns": prepared.X_train.shape[1],
     }
-    start = perf_counter()
-    try:
-        with _heard() as heard:
-            estimator = classifier.make(task.seed)
-            if task.method.kind == WRAPPER:
-                estimator = task.method.wrap(estimator, task.seed)
-            estimator.fit(prepared.X_train, prepared.y_train)
-            facts["fit_seconds"] = perf_counter() - start
-            facts.update(score(estimator, prepared.X_test, prepared.y_test))
-            if hasattr(estimator, "members_"):
-                # What its members were fitted on, on average; the classes are 0 and 1.
-                shares = np.mean([member.shares for member in estimator.members_], axis=0)
-                facts["majority_after"] = round(prepared.before[0] * shares[0])
-                facts["minority_after"] = round(prepared.before[1] * shares[1])
-    except Exception as problem:
-        facts["fit_seconds"] = perf_counter() - start
-        return row_of(task, classifier, FAILED, error=_sentence(problem), **facts)
-    noted = ", ".join(dict.fromkeys([*prepared.warnings, *heard]))
-    return row_of(task, classifier, OK, warnings=noted or None, **facts)
+
+
+def scores_of(estimator: Any, prepared: Prepared) -> dict[str, Any]:
+    """Tell what a fit came to.
+
+    Parameters
+    ----------
+    estimator : classifier
+        Fitted.
+    prepared : Prepared
+        The rows of both parts.
+
+    Returns
+    -------
+    dict
+        Columns for `row_of`.
+    """
+    found: dict[str, Any] = dict(score(estimator, prepared.X_test, prepared.y_test))
+    if hasattr(estimator, "members_"):
+        # What its members were fitted on, on average; the classes are 0 and 1.
+        shares = np.mean([member.shares for member in estimator.members_], axis=0)
+        found["majority_after"] = round(prepared.before[0] * shares[0])
+        found["minority_after"] = round(prepared.before[1] * shares[1])
+    return found
 
 
 def row_of(task: Task, classifier: Entry, status: str, **facts: Any) -> dict[str, Any]:

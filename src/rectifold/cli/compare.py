@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rectifold.cli import options
+from rectifold.cli.bench import EXTRA
 from rectifold.cli.labels import classes_named
 from rectifold.cli.rows import features_of, read_rows
 from rectifold.cli.stopping import stoppable
@@ -103,7 +104,7 @@ def compare(
     }
     names = {"classifiers": options.names(classifier), "methods": options.names(method)}
     settings |= {name: given for name, given in names.items() if given}
-    if html is not None and importlib.util.find_spec("jinja2") is None:
+    if html is not None and any(importlib.util.find_spec(name) is None for name in EXTRA):
         raise UsageProblem('--html needs an extra: pip install "rectifold[bench]"')
     from rectifold.cli import terminal
     from rectifold.files import check_outputs, open_table, write_whole
@@ -129,7 +130,8 @@ def compare(
             found = _compare(_numbers(rows.features), rows.labels, settings)
         if html is not None:
             write_whole(html, found.to_html().encode())
-    terminal.show_notes([] if quiet else rows.notes)
+    said = [in_words_of_the_command_line(note) for note in found.notes]
+    terminal.show_notes([] if quiet else [*rows.notes, *said])
     if as_json:
         print(json.dumps(found.to_dict(), indent=2, allow_nan=False))
     elif not quiet:
@@ -142,7 +144,7 @@ def _compare(X: Any, y: Any, settings: dict[str, Any]) -> Evaluation:
 
     try:
         return compare(X, y, **settings)
-    except (ValueError, TypeError) as problem:
+    except (ValueError, TypeError, ImportError) as problem:
         raise UsageProblem(in_words_of_the_command_line(str(problem))) from problem
 
 

@@ -64,7 +64,12 @@ def document(found: Evaluation) -> Document:
     picture = Figure(
         "intervals",
         "Difference in AUPRC against leaving the data alone, with intervals of 95 %.",
-        intervals([(f"{x.classifier}, {x.method}", x.difference, x.low, x.high) for x in compared]),
+        intervals(
+            [
+                (f"{x.classifier}, {x.method}", x.difference, x.low, x.high, x.verdict)
+                for x in compared
+            ]
+        ),
     )
     share = 100 * found.positives / found.rows
     return Document(
@@ -77,6 +82,7 @@ def document(found: Evaluation) -> Document:
         [
             Section("Differences", [picture, differences] if compared else [differences]),
             Section("All scores", [scores]),
+            *([Section("Notes", list(found.notes))] if found.notes else []),
             Section(
                 "How this was measured",
                 [

@@ -55,13 +55,14 @@ def heat_map(ranks: pd.DataFrame) -> str:
         return _svg(figure)
 
 
-def intervals(differences: Sequence[tuple[str, float, float, float]]) -> str:
+def intervals(differences: Sequence[tuple[str, float, float, float, str]]) -> str:
     """Draw differences with their intervals, one under the other, beside a line at zero.
 
     Parameters
     ----------
-    differences : sequence of (str, float, float, float)
-        A name, the difference, and where its interval begins and ends.
+    differences : sequence of (str, float, float, float, str)
+        A name, the difference, where its interval begins and ends, and what it shows: "helps" is
+        green, "hurts" red.
 
     Returns
     -------
@@ -72,8 +73,8 @@ def intervals(differences: Sequence[tuple[str, float, float, float]]) -> str:
         figure = Figure(figsize=(7.2, 0.9 + 0.32 * len(differences)))
         axes = figure.add_subplot()
         axes.axvline(0, color="0.6", linewidth=1)
-        for row, (_, middle, low, high) in enumerate(differences):
-            colour = "tab:green" if low > 0 else "tab:red" if high < 0 else "0.25"
+        for row, (_, middle, low, high, verdict) in enumerate(differences):
+            colour = {"helps": "tab:green", "hurts": "tab:red"}.get(verdict, "0.25")
             axes.plot([low, high], [row, row], color=colour, linewidth=2)
             axes.plot([middle], [row], marker="o", color=colour)
         axes.set_yticks(range(len(differences)), [name for name, *_ in differences])
