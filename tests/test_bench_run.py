@@ -79,9 +79,9 @@ def test_a_small_grid_of_the_papers_sets_is_recorded_whole(paper_data, tmp_path)
 
 def test_what_wraps_the_classifier_is_fitted_on_the_training_rows_as_they_are(sources, tmp_path):
     grid = Grid(
-        sources,
+        sources[:1],
         methods=[bench.method(name) for name in ("None", *bench.WRAPPERS)],
-        classifiers=[bench.classifier(name) for name in ("LR", "SVM")],
+        classifiers=[bench.classifier("SVM")],
         seeds=(42,),
     )
     store = Store(tmp_path / "store")
@@ -89,8 +89,7 @@ def test_what_wraps_the_classifier_is_fitted_on_the_training_rows_as_they_are(so
     rows = store.read()
     assert set(rows["status"]) == {"ok"}, rows["error"].dropna().tolist()
     assert rows.groupby("dataset")["majority_before"].nunique().eq(1).all()
-    svm = rows[rows["classifier"] == "SVM"].set_index("method")
-    assert svm["brier"].isna().all()
+    assert rows["brier"].isna().all()
     alone = rows[rows["method"].isin(["None", "Subsampling", "Bagging"])]
     assert (alone["majority_after"] == alone["majority_before"]).all()
 

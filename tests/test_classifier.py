@@ -75,18 +75,21 @@ def tree(**more):
 
 @pytest.mark.filterwarnings("ignore")
 @parametrize_with_checks(
-    [
-        RectifiedClassifier(LogisticRegression(), cv=2, search=[{"n_neighbors": 3}]),
-        RectifiedClassifier(
-            LogisticRegression(),
-            cv=2,
-            search=[{"n_neighbors": 3}],
-            ensemble=2,
-            correct_posterior=True,
-        ),
-    ]
+    [RectifiedClassifier(LogisticRegression(), cv=2, search=[{"n_neighbors": 3}])]
 )
 def test_scikit_learn_checks_pass(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+@parametrize_with_checks(
+    [
+        RectifiedClassifier(LogisticRegression()),
+        RectifiedClassifier(LogisticRegression(), cv=2, ensemble=3, correct_posterior=True),
+    ]
+)
+def test_scikit_learn_checks_pass_with_all_candidates_and_for_ensembles(estimator, check):
     check(estimator)
 
 
@@ -602,6 +605,26 @@ class TestBadInput:
         with pytest.warns(sklearn.exceptions.FitFailedWarning, match="could not be tried"):
             model = tree(search=[{"then": SMOTE(k_neighbors=10_000)}]).fit(X, y)
         assert model.sampler_ is None
+
+    def test_a_setting_that_empties_a_class_on_all_rows_alone_is_not_taken(self):
+        rng = np.random.default_rng(0)
+        common, rare = rng.normal(size=(60, 2)), rng.normal(size=(15, 2)) + 2
+        # Rows that no fold has, each on top of a common one.
+        above = common[rng.choice(60, 44, replace=False)] + 1e-9
+        X, y = np.vstack([common, rare, above]), np.repeat([0, 1, 1], [60, 15, 44])
+        seen = np.arange(75)
+        cv = [(np.setdiff1d(seen, seen[i::3]), seen[i::3]) for i in range(3)]
+        model = tree(
+            search=[{"alpha": 1.0, "gamma": 0}],
+            cv=cv,
+            guard=0,
+            scoring=lambda e, X, y: float(e.predict_proba(X)[:, 1].mean()),
+        )
+        with pytest.warns(UserWarning, match="leaves no row of a class when all training rows"):
+            model.fit(X, y)
+        assert model.sampler_ is None
+        assert model.search_results_["chosen"].tolist() == [True, False]
+        assert model.predict_proba(X).shape == (119, 2)
 
     def test_a_setting_that_empties_a_class_is_no_candidate(self):
         rng = np.random.default_rng(0)

@@ -449,15 +449,14 @@ class RectifiedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             with muted():
                 self.sampler_.fit_resample(task.X, task.y)
             kept = self.sampler_.sample_indices_
-            if not counts(task.y[kept], labels.classes).all():
+            if len(chosen) == 1 and not counts(task.y[kept], labels.classes).all():
                 warnings.warn(
                     f"{best.name} leaves no row of a class when all training rows are cleaned: "
                     "nothing is cleaned.",
                     UserWarning,
                     stacklevel=4,
                 )
-                chosen = [0] if len(chosen) == 1 else chosen
-                best, kept = (ALONE, np.arange(len(labels.codes)))
+                chosen, best, kept = [0], ALONE, np.arange(len(labels.codes))
                 self.best_params_ = self.sampler_ = None
         self.rectification_ = None if self.sampler_ is None else self.sampler_.rectification_
         if len(chosen) == 1:
