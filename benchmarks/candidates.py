@@ -23,6 +23,7 @@ from joblib import Parallel, delayed
 from sklearn.base import clone
 from threadpoolctl import threadpool_limits
 
+from adaptive import SETS
 from rectifold import GMR, RectifiedClassifier
 from rectifold.bench.data import load, paper_sources
 from rectifold.bench.protocols import prepare
@@ -31,11 +32,6 @@ from rectifold.bench.scores import score
 from rectifold.candidates import candidates
 
 RESULTS = Path(__file__).parents[1] / "results" / "adaptive" / "candidates.jsonl"
-SETS = (
-    *("ecoli", "car_eval_4", "car_eval_34", "solar_flare_m0", "yeast_me2", "libras_move"),
-    *("abalone_19", "sick_euthyroid", "abalone", "spectrometer", "arrhythmia", "oil"),
-    *("wine_quality", "thyroid_sick", "us_crime", "ozone_level", "yeast_ml8", "scene"),
-)
 #: Those of the paper's classifiers that a pool of settings can be tried with in minutes.
 MODELS = ("KNN", "LR", "SVM", "DT", "XGB")
 SEEDS = (42, 0, 1)

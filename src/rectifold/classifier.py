@@ -52,7 +52,6 @@ from rectifold.selection import (
     mixed,
     race,
     share_out,
-    weigh,
 )
 from rectifold.target import Target, encode, named
 from rectifold.trials import Fitted, Task, Trial, counts, fit_whole, try_folds
@@ -402,13 +401,14 @@ class RectifiedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
                 each = iter(row)
                 found.trials.append([next(each) if runs else None for runs in running])
             found.folds.extend(now)
-            running = race(found, self._slack)[1]
-            if len(found.folds) < len(folds):
-                # Whoever sits out the next round can't become a member.
-                found.trials[:] = [
-                    [_without_model(trial, runs) for trial, runs in zip(row, running, strict=True)]
-                    for row in found.trials
-                ]
+            if len(found.folds) == len(folds):
+                break
+            _, running, _ = race(found, self._slack)
+            # Whoever sits out the next round can't become a member.
+            found.trials[:] = [
+                [_without_model(trial, runs) for trial, runs in zip(row, running, strict=True)]
+                for row in found.trials
+            ]
             if self.ensemble is None and running.sum() == 1:
                 break
         if len(found.folds) < len(folds):
@@ -426,8 +426,7 @@ class RectifiedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         if not found.folds:
             self._keep(found, None, [0])
             return
-        found, _ = race(found, self._slack)
-        evidence = weigh(found)
+        found, _, evidence = race(found, self._slack)
         if self.ensemble is None or averaging_hurts(found, self.guard):
             chosen = [choose(evidence, self.guard)]
         else:

@@ -111,7 +111,7 @@ def weigh(found: Searched) -> Evidence:
     return Evidence(scores, gain, error)
 
 
-def race(found: Searched, slack: float) -> tuple[Searched, Bools]:
+def race(found: Searched, slack: float) -> tuple[Searched, Bools, Evidence]:
     """Leave out what would not have been tried: candidates that were behind after a round.
 
     Parameters
@@ -127,6 +127,8 @@ def race(found: Searched, slack: float) -> tuple[Searched, Bools]:
         The trials that count.
     running : ndarray of bool
         Which candidates are worth another round; no cleaning always is.
+    evidence : Evidence
+        What the trials that count have shown.
     """
     running = np.ones(len(found.options), dtype=bool)
     raced = replace(found, folds=[], trials=[])
@@ -139,7 +141,7 @@ def race(found: Searched, slack: float) -> tuple[Searched, Bools]:
         evidence = weigh(raced)
         running &= evidence.gain > -slack * np.nan_to_num(evidence.error)
         running[0] = True
-    return raced, running
+    return raced, running, evidence
 
 
 def choose(evidence: Evidence, guard: float) -> int:

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand
 
-from rectifold.cli import options
+from rectifold.cli import arguments, options
 from rectifold.cli.bench import app as bench_app
 from rectifold.cli.clean import Request, clean_file
 from rectifold.cli.compare import compare
@@ -90,12 +90,8 @@ def _rectifold(
 
 @app.command(cls=CleanCommand)
 def clean(
-    source: Annotated[
-        Path, typer.Argument(metavar="INPUT", help="CSV, TSV (also .gz), Parquet or Feather.")
-    ],
-    target: Annotated[
-        str, typer.Option("--target", "-t", metavar="COLUMN", help="The column of labels.")
-    ],
+    source: arguments.Input,
+    target: arguments.Target,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", metavar="PATH", help="For the rows that stay.")
     ] = None,
@@ -122,10 +118,7 @@ def clean(
     missing_target: Annotated[
         MissingTarget, typer.Option(help="What becomes of rows without a label.")
     ] = MissingTarget.error,
-    missing_label: Annotated[
-        list[str] | None,
-        typer.Option(metavar="TEXT", help="A label that stands for a missing one. Repeatable."),
-    ] = None,
+    missing_label: arguments.MissingLabels = None,
     only: Annotated[
         list[str] | None,
         typer.Option(
@@ -170,15 +163,9 @@ def clean(
     engine: Annotated[
         str | None, typer.Option(metavar="NAME", help="How neighbours are found.")
     ] = None,
-    n_jobs: Annotated[str, typer.Option(metavar="N", help="Cores to use; -1 for all.")] = "-1",
-    encoding: Annotated[str, typer.Option(metavar="NAME", help="Of text files.")] = "utf-8",
-    delimiter: Annotated[
-        str | None,
-        typer.Option(
-            metavar="CHARACTER",
-            help="Between the cells of a text INPUT, or tab; by default as its name says.",
-        ),
-    ] = None,
+    n_jobs: arguments.Cores = "-1",
+    encoding: arguments.Encoding = "utf-8",
+    delimiter: arguments.Delimiter = None,
 ) -> None:
     """Remove the rows of a table that blur its smaller classes.
 

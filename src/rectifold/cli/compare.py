@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rectifold.cli import options
+from rectifold.cli import arguments, options
 from rectifold.cli.bench import EXTRA
 from rectifold.cli.labels import classes_named
 from rectifold.cli.rows import features_of, read_rows
@@ -32,12 +32,8 @@ class MissingTarget(StrEnum):
 
 
 def compare(
-    source: Annotated[
-        Path, typer.Argument(metavar="INPUT", help="CSV, TSV (also .gz), Parquet or Feather.")
-    ],
-    target: Annotated[
-        str, typer.Option("--target", "-t", metavar="COLUMN", help="The column of labels.")
-    ],
+    source: arguments.Input,
+    target: arguments.Target,
     classifier: Annotated[
         list[str] | None,
         typer.Option(
@@ -69,10 +65,7 @@ def compare(
     missing_target: Annotated[
         MissingTarget, typer.Option(help="What becomes of rows without a label.")
     ] = MissingTarget.error,
-    missing_label: Annotated[
-        list[str] | None,
-        typer.Option(metavar="TEXT", help="A label that stands for a missing one. Repeatable."),
-    ] = None,
+    missing_label: arguments.MissingLabels = None,
     cv: Annotated[str, typer.Option(metavar="N", help="Folds.")] = "5",
     repeats: Annotated[
         str, typer.Option(metavar="N", help="How often rows are dealt to folds anew.")
@@ -85,15 +78,9 @@ def compare(
         bool, typer.Option("--json", help="Print the result as JSON, and nothing else.")
     ] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing.")] = False,
-    n_jobs: Annotated[str, typer.Option(metavar="N", help="Cores to use; -1 for all.")] = "-1",
-    encoding: Annotated[str, typer.Option(metavar="NAME", help="Of text files.")] = "utf-8",
-    delimiter: Annotated[
-        str | None,
-        typer.Option(
-            metavar="CHARACTER",
-            help="Between the cells of a text INPUT, or tab; by default as its name says.",
-        ),
-    ] = None,
+    n_jobs: arguments.Cores = "-1",
+    encoding: arguments.Encoding = "utf-8",
+    delimiter: arguments.Delimiter = None,
 ) -> None:
     """Measure whether cleaning helps classifiers on a table, without leaks."""
     settings: dict[str, Any] = {
