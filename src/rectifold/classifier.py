@@ -97,7 +97,8 @@ class RectifiedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
 
     scoring : str or callable, default="average_precision"
         What to choose by, as in scikit-learn. Where a metric given by its name needs a positive
-        class, that is the smallest class.
+        class, that is the smallest class. A function of (estimator, X, y) is averaged over folds;
+        an ensemble needs a scorer made by `sklearn.metrics.make_scorer`.
 
     guard : float, default=1.0
         How many standard errors a gain over no cleaning must exceed; 0 takes the best.
@@ -105,12 +106,13 @@ class RectifiedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     ensemble : int, default=None
         None makes one fit, on all rows, by the setting that was chosen. A number m averages m
         fits: those of the folds, by the settings that do best together. Each was fitted on the
-        training part of a fold. Where averaging itself costs this estimator more than `guard`
-        standard errors, there is one fit all the same.
+        training part of a fold. Labels are those of the highest average. Where averaging itself
+        costs this estimator more than `guard` standard errors, there is one fit all the same.
 
     correct_posterior : bool, default=False
         Put probabilities back on the scale of the uncleaned data
-        (:func:`rectifold.posterior.undo_posterior_shift`). Predicted labels follow them.
+        (:func:`rectifold.posterior.undo_posterior_shift`), as far as removal was uniform; what an
+        estimator does by itself, such as ``class_weight``, stays. Predicted labels follow them.
 
     n_jobs : int, default=None
         Processes for the folds: None means 1, -1 all cores. It never changes the answer.
@@ -168,6 +170,11 @@ class RectifiedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     that of its out-of-fold answers, scored together for each dealing of the folds: with a handful
     of rare rows in each fold, averages of fold scores say less. Candidates that are behind no
     cleaning after the first dealing are not tried again.
+
+    The settings of ``search="auto"``, besides none: ``GMR(gamma=0)``, ``GMR()``,
+    ``GMR(alpha=0.7, gamma=0)``, ``GMR(beta=0.5, gamma=0.3)``, the same with ``alpha=0.7``,
+    ``GMR(class_weight="balanced", gamma=0)``, and ``GMR(gamma=0)`` with random over-sampling
+    after it. None of them gains if it is always taken; why each is there is in docs/choosing.md.
 
     An ensemble shares its members out among candidates by greedy forward selection on the
     out-of-fold answers, beginning with a quarter of members that are not cleaned at all.
