@@ -125,6 +125,9 @@ class TestCompare:
         ]
         found = Evaluation(lines, [], "rare", 100, 10, 5)
         assert found.verdict.startswith("GMR helps tree: AUPRC 0.500 without, 0.620 with it")
+        lucky = Line("tree", "GMR", {"auprc": 0.62}, 0.12, 0.01, 0.23, 0.05, 0.04, 0.4)
+        found = Evaluation([lines[0], lucky, lucky], [], "rare", 100, 10, 5)
+        assert "may be the luck of 2 comparisons (95 % interval +0.010" in found.verdict
         hurt = Line("tree", "SMOTE", {"auprc": 0.4}, -0.1, -0.2, -0.05, 0.01, 0.001, 0.002)
         assert hurt.verdict == "hurts"
         found = Evaluation([lines[0], hurt], [], "rare", 100, 10, 5)

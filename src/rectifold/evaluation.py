@@ -126,13 +126,15 @@ class Evaluation:
         if top.difference <= 0:
             tail = "the others lost" if top.difference < 0 else "the best of them changes nothing"
         else:
-            tail = (
-                f"the largest gain, {top.difference:+.3f} for {top.classifier} by {top.method}, is "
-                f"within chance (95 % interval {top.low:+.3f} to {top.high:+.3f}"
-            )
+            interval = f"95 % interval {top.low:+.3f} to {top.high:+.3f}"
+            tail = f"the largest gain, {top.difference:+.3f} for {top.classifier} by {top.method}, "
             if top.low > 0:
-                tail += f", but {len(compared)} comparisons were made"
-            tail += ")"
+                tail += (
+                    f"may be the luck of {len(compared)} comparisons ({interval} for it alone), and "
+                    "more repeats would tell"
+                )
+            else:
+                tail += f"is within chance ({interval})"
         return f"Leave your data alone: no method clearly helps; {tail}."
 
     def to_dict(self) -> dict[str, Any]:
