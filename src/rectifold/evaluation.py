@@ -130,8 +130,8 @@ class Evaluation:
             tail = f"the largest gain, {top.difference:+.3f} for {top.classifier} by {top.method}, "
             if top.low > 0:
                 tail += (
-                    f"may be the luck of {len(compared)} comparisons ({interval} for it alone), and "
-                    "more repeats would tell"
+                    f"may be the luck of {len(compared)} comparisons ({interval} for it alone), "
+                    "and more repeats would tell"
                 )
             else:
                 tail += f"is within chance ({interval})"
