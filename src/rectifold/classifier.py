@@ -59,6 +59,8 @@ from rectifold.trials import Fitted, Task, Trial, counts, fit_whole, try_folds
 
 def _has(name: str) -> Any:
     def check(self: RectifiedClassifier) -> bool:
+        if name == "decision_function" and self.correct_posterior:
+            return False  # It would contradict the labels, which follow corrected probabilities.
         fitted = getattr(self, "members_", None)
         return hasattr(fitted[0].model if fitted else self.estimator, name)
 
@@ -112,7 +114,8 @@ class RectifiedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     correct_posterior : bool, default=False
         Put probabilities back on the scale of the uncleaned data
         (:func:`rectifold.posterior.undo_posterior_shift`), as far as removal was uniform; what an
-        estimator does by itself, such as ``class_weight``, stays. Predicted labels follow them.
+        estimator does by itself, such as ``class_weight``, stays. Predicted labels follow them,
+        and there is no `decision_function`.
 
     n_jobs : int, default=None
         Processes for the folds: None means 1, -1 all cores. It never changes the answer.

@@ -78,11 +78,13 @@ class Recorder(ClassifierMixin, BaseEstimator):
         """Pass everything on to the classifier."""
         if name.startswith("__") or name in ("model", "factors", "said"):
             raise AttributeError(name)
+        if name == "decision_function" and self.factors is not None:
+            raise AttributeError(name)
         found = getattr(self.model, name)
         return self._noting(name, found) if name in _RESPONSES else found
 
     def _answer(self, name: str, method: Callable[[Any], Any], X: Any) -> Any:
-        if self.factors is None or name == "decision_function":
+        if self.factors is None:
             return method(X)
         # What would be delivered is what is scored: probabilities put back, labels by them.
         probabilities = reweighted(self.model.predict_proba(X), self.factors)
