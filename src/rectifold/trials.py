@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -212,11 +212,11 @@ def _try(task: Task, candidates: Sequence[Candidate], fold: Fold, keep: bool) ->
                 continue
             with muted():
                 fitted = _fit(task, prepared, y, seed)
-            known[key] = _scored(task, fitted, held_out, told, keep=keep, distinct=True)
+            known[key] = _scored(task, fitted, held_out, told, keep=keep)
             trials.append(known[key])
         else:
             first = known[key]
-            trials.append(Trial(first.score, first.said, False, first.fitted))
+            trials.append(replace(first, distinct=False))
     return trials
 
 
@@ -278,9 +278,7 @@ def fit_whole(task: Task, candidate: Candidate, kept: Ints) -> Fitted:
     Fitted
     """
     prepared = _prepared(candidate, task.X, task.y, task.fit_params, kept, task.seed)
-    X, y, params = prepared
-    model = clone(task.estimator).fit(X, y, **params)
-    return Fitted(model, counts(y, task.classes) / counts(task.y, task.classes))
+    return _fit(task, prepared, task.y, None)
 
 
 def _scored(
@@ -290,7 +288,6 @@ def _scored(
     told: Mapping[str, Any],
     *,
     keep: bool,
-    distinct: bool,
 ) -> Trial:
     check_answers(task.scorer, fitted.model)
     recorder = Recorder(fitted.model, 1 / fitted.shares if task.correct else None)
@@ -300,7 +297,7 @@ def _scored(
         soft = next((name for name in _RESPONSES[:-1] if hasattr(fitted.model, name)), None)
         if soft is not None:
             getattr(recorder, soft)(held_out[0])
-    return Trial(score, recorder.said, distinct, fitted if keep else None)
+    return Trial(score, recorder.said, True, fitted if keep else None)
 
 
 def checked_score(scorer: Callable[..., float], model: Any, X: Any, y: Any, **told: Any) -> float:
