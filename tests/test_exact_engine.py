@@ -1,5 +1,6 @@
 """The exact engine: canonical neighbours and true certificates, whichever way it takes."""
 
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -17,6 +18,7 @@ from rectifold.engines.exact.leaves import EMPTY, visits
 from rectifold.engines.exact.products import Frame, build
 from rectifold.engines.exact.selection import count, kth_at_least
 from rectifold.engines.exact.workers import Workers
+from rectifold.engines.rounding import Rounding, rounding
 from rectifold.engines.settle import pair_distances
 from rectifold.progress import listening
 from reference import neighbours
@@ -289,8 +291,10 @@ def test_the_bounds_on_rounding_hold_against_exact_arithmetic(name, double):
 
 
 def test_the_bounds_would_fail_without_their_margin(monkeypatch):
-    monkeypatch.setattr(Frame, "_margin", lambda self, places: np.zeros(len(places)))
-    monkeypatch.setattr(products, "_relative", lambda *_: 0.0)
+    monkeypatch.setattr(Rounding, "margin", lambda self, squares: 0.0 * squares)
+    monkeypatch.setattr(
+        products, "rounding", lambda *given: replace(rounding(*given), relative=0.0)
+    )
     with pytest.raises(AssertionError):
         test_the_bounds_on_rounding_hold_against_exact_arithmetic("near-ties of single", False)
 

@@ -1,6 +1,7 @@
 """Sums in a fixed order, and so the same to the last bit for any layout, block size or device."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -11,6 +12,14 @@ def sum_columns(columns: Iterable[Floats], n_rows: int) -> Floats:
     """Add columns up, the first one first. Pairwise or vectorised sums have no such order."""
     total = np.zeros(n_rows)
     for column in columns:
+        total += column
+    return total
+
+
+def add_columns(columns: Sequence[Any]) -> Any:
+    """Add the columns of a tensor up in the same order, on whatever device they are."""
+    total = 0.0 + columns[0]
+    for column in columns[1:]:
         total += column
     return total
 

@@ -27,7 +27,8 @@ class Votes:
     #: The joint vote for all classes larger than the row's own.
     larger: Floats
     #: The mean distance of the neighbours: how deeply the row is embedded among them.
-    #: NaN where a certificate made a search unnecessary.
+    #: NaN where all of them carry the row's own label, so that it does not matter: which of these
+    #: rows hold a certificate, and so are not searched for, differs from engine to engine.
     depth: Floats
 
 
@@ -91,6 +92,9 @@ def count_votes(
         ).reshape(len(rows), len(sizes))
         # Weights that are added up can exceed one by a rounding; a share never does.
         np.minimum(by_rank, 1.0, out=by_rank)
+        # Where all neighbours agree the vote is one, as a certificate has it.
+        agreed = (classes == classes[:, :1]).all(axis=1)
+        by_rank[agreed, rank[classes[agreed, 0]]] = 1.0
         best = by_rank >= by_rank.max(axis=1, keepdims=True) - TOLERANCE
         own = rank[labels[rows]]
         itself = np.arange(len(rows))
@@ -99,5 +103,6 @@ def count_votes(
         votes.majority_confidence[rows] = by_rank[:, 0]
         below = np.concatenate((np.zeros((len(rows), 1)), np.cumsum(by_rank, axis=1)), axis=1)
         votes.larger[rows] = np.minimum(below[itself, own], 1.0)
-        votes.depth[rows] = sum_columns(distances.T, len(rows)) / k
+        depth = sum_columns(distances.T, len(rows)) / k
+        votes.depth[rows] = np.where(agreed & (classes[:, 0] == labels[rows]), np.nan, depth)
     return votes

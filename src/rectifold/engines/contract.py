@@ -22,7 +22,8 @@ class Proposal:
     #: ``candidates[offsets[i]:offsets[i + 1]]``.
     offsets: Ints
     candidates: Ints
-    #: Only where the metric is the caller's own, so that `settle` can't compute it.
+    #: Where the metric is the caller's own, so that `settle` can't compute it; or where the engine
+    #: has computed what `settle` would, to the last bit.
     distances: Floats | None = None
 
 

@@ -36,6 +36,10 @@ def settle(points: Points, proposal: Proposal, k: int) -> tuple[Ints, Floats]:
     if not len(proposal.rows):
         return np.empty((0, k), dtype=np.intp), np.empty((0, k))
     counts = np.diff(proposal.offsets)
+    if proposal.distances is not None and (counts == k).all():
+        table = proposal.candidates.reshape(-1, k), proposal.distances.reshape(-1, k)
+        if _in_order(proposal.rows, *table):
+            return table
     # The row itself is excluded by index, never by position: a duplicate at distance
     # zero may come before it.
     owner = np.repeat(np.arange(len(counts)), counts)
@@ -75,6 +79,13 @@ def settle(points: Points, proposal: Proposal, k: int) -> tuple[Ints, Floats]:
         chosen[tied] = np.take_along_axis(by_index, by_distance, axis=1)
     chosen = chosen[:, :k]
     return np.take_along_axis(indices, chosen, axis=1), np.take_along_axis(table, chosen, axis=1)
+
+
+def _in_order(rows: Ints, indices: Ints, distances: Floats) -> bool:
+    """Tell whether neighbours are in the canonical order already, without the row itself."""
+    later = distances[:, 1:] > distances[:, :-1]
+    later |= (distances[:, 1:] == distances[:, :-1]) & (indices[:, 1:] > indices[:, :-1])
+    return bool(later.all()) and not (indices == rows[:, None]).any()
 
 
 def pair_distances(points: Points, left: Ints, right: Ints) -> Floats:

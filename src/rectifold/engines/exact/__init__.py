@@ -8,10 +8,11 @@ from scipy.spatial import cKDTree
 
 from rectifold._typing import Floats, Ints, Matrix
 from rectifold.engines.contract import Answer, Certified, Looked, Proposal
+from rectifold.engines.directions import apart_from_zero
 from rectifold.engines.exact import costs, remaining, tree, whole
 from rectifold.engines.exact.certificates import Standing, certify
 from rectifold.engines.exact.coordinates import stays_sparse
-from rectifold.engines.exact.groups import Groups, group, ranges
+from rectifold.engines.exact.groups import Groups, group
 from rectifold.engines.exact.leaves import EMPTY
 from rectifold.engines.exact.products import Frame, build
 from rectifold.engines.exact.remaining import Found
@@ -20,13 +21,8 @@ from rectifold.space import Points
 
 #: The metrics searched for here: one order of neighbours, or that of normalised rows.
 METRICS = ("euclidean", "sqeuclidean", "cosine")
-#: Candidates given at once.
-_PAIRS = 1 << 20
 #: Queries on which costs are estimated.
 _TRIAL = 32
-#: Normalised rows are at this squared distance from a row without direction; a little less, so
-#: that rounding can't make a row that is as far look nearer.
-_ACROSS = 2 * (1 - 1e-6)
 
 
 def propose(
@@ -49,30 +45,13 @@ def propose(
     ------
     Answer
     """
-    cosine = points.metric == "cosine"
     with Workers(n_jobs) as workers:
-        if points.zero is None:
-            yield from _propose(points.values, labels, k, workers, unit_length=cosine)
-            return
-        # A row without direction is at distance 1 from all, so its neighbours are the first
-        # rows of the table; and every other row may need the first rows without direction.
-        zeros, rows = np.flatnonzero(points.zero), np.flatnonzero(~points.zero)
-        first = np.arange(min(k + 1, points.n))
-        step = max(1, _PAIRS // len(first))
-        for at in range(0, len(zeros), step):
-            some = zeros[at : at + step]
-            yield Proposal(some, np.arange(len(some) + 1) * len(first), np.tile(first, len(some)))
-        if not len(rows):
-            return
-        for answer in _propose(
-            points.values[rows], labels[rows], k, workers, unit_length=True, ceiling=_ACROSS
-        ):
-            if isinstance(answer, Certified):
-                yield Certified(rows[answer.rows])
-            elif isinstance(answer, Proposal):
-                yield _with_everyone(answer, rows, zeros[: k + 1])
-            else:
-                yield answer
+
+        def among(values: Matrix, labels: Ints, ceiling: float) -> Generator[Answer, None, None]:
+            cosine = points.metric == "cosine"
+            return _propose(values, labels, k, workers, unit_length=cosine, ceiling=ceiling)
+
+        yield from apart_from_zero(points, labels, k, among)
 
 
 def _propose(
@@ -82,7 +61,7 @@ def _propose(
     workers: Workers,
     *,
     unit_length: bool,
-    ceiling: float = np.inf,
+    ceiling: float,
 ) -> Generator[Answer, None, None]:
     """The same for rows that all have a direction; others are as far as the ceiling."""
     groups = group(values)
@@ -168,15 +147,3 @@ def _tree_if_cheaper(
     squares = squares / frame.coordinates.factor / frame.coordinates.factor
     visited = costs.visited(built, queries, squares, affordable)
     return (built, visited) if visited <= affordable else (None, 0.0)
-
-
-def _with_everyone(answer: Proposal, rows: Ints, extra: Ints) -> Proposal:
-    """Translate a proposal among `rows` to row numbers of the table; add `extra` to each."""
-    lengths = np.diff(answer.offsets)
-    offsets = answer.offsets + len(extra) * np.arange(len(answer.offsets))
-    candidates = np.empty(offsets[-1], dtype=np.intp)
-    candidates[ranges(offsets[:-1], lengths)] = rows[answer.candidates]
-    candidates[(offsets[1:, None] - len(extra) + np.arange(len(extra))).ravel()] = np.tile(
-        extra, len(lengths)
-    )
-    return Proposal(rows[answer.rows], offsets, candidates)

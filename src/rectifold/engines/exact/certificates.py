@@ -21,11 +21,11 @@ from rectifold.engines.scratch import positive
 #: Queries handled at once.
 _QUERIES = 1024
 #: Leaves of its own class that a row looks at first, and how many times more in each round.
-_FIRST, _GROWTH = 6, 4
+FIRST, GROWTH = 6, 4
 #: Leaves of other classes that a row looks at first, where those are many.
-_GLANCE = 4
+GLANCE = 4
 #: Other classes are many if they hold more than this share of all points.
-_MANY = 0.1
+MANY = 0.1
 
 
 @dataclass(slots=True, eq=False)
@@ -75,7 +75,7 @@ def certify(
         doubtful.append(chunk.places[chunk.hopeful])
         enemies.append(chunk.nearest_enemy[chunk.hopeful])
     left, nearest = np.concatenate(doubtful), np.concatenate(enemies)
-    leaves_seen = _FIRST
+    leaves_seen = FIRST
     while len(left):
         tasks = [(left[part], nearest[part], leaves_seen) for part in _split_by_class(frame, left)]
         # Every round counts anew: a leaf that two rounds both count would prove nothing.
@@ -84,14 +84,14 @@ def certify(
         pairs = sum(pairs for _, pairs in found)
         standing.pairs += pairs
         yield _noted(left[enough], standing)
-        # Another round looks at `_GROWTH` times as many leaves, and may prove half as large
+        # Another round looks at `GROWTH` times as many leaves, and may prove half as large
         # a share; what it does not prove is searched for among all points.
         spared = enough.mean() / 2 * len(weights)
-        cost = _GROWTH * pairs / len(left)
+        cost = GROWTH * pairs / len(left)
         left, nearest = left[~enough], nearest[~enough]
         if spared < cost or leaves_seen >= frame.leaves.n:
             break
-        leaves_seen *= _GROWTH
+        leaves_seen *= GROWTH
 
 
 def _noted(places: Ints, standing: Standing) -> Ints:
@@ -144,7 +144,7 @@ class _Look:
         others = np.flatnonzero(self.frame.leaves.labels != label)
         nearest = np.full(len(places), self.ceiling)
         hopeful = (bounds < np.inf) & (label >= 0)
-        if hopeful.any() and len(others) > _MANY * self.frame.leaves.n:
+        if hopeful.any() and len(others) > MANY * self.frame.leaves.n:
             pairs += self._glance(places, bounds, hopeful, nearest, others)
         some = np.flatnonzero(hopeful)
         if len(some) and len(others):
@@ -160,12 +160,12 @@ class _Look:
     ) -> int:
         """Give up, before all of the many others are looked at, where a few suffice."""
         some = np.flatnonzero(hopeful)
-        mask = self.frame.nearest(places[some], others, _GLANCE)
+        mask = self.frame.nearest(places[some], others, GLANCE)
         distances, pairs = self._nearest(places[some], others, mask)
         nearest[some] = np.minimum(nearest[some], distances)
         close = some[nearest[some] <= bounds[some]]
         if len(close):
-            enough, more = self.further((places[close], nearest[close], _FIRST))
+            enough, more = self.further((places[close], nearest[close], FIRST))
             pairs += more
             hopeful[close[~enough]] = False
         return pairs

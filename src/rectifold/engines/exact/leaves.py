@@ -8,6 +8,7 @@ import numpy as np
 from rectifold._typing import Bools, Floats, Ints, Matrix
 from rectifold.engines.exact.selection import kth_at_least
 from rectifold.engines.exact.workers import Workers
+from rectifold.engines.rounding import ball_margin
 
 #: Points of a node from which its principal directions are found.
 _SAMPLE = 256
@@ -17,7 +18,6 @@ _POINTS = 1 << 16
 PRODUCTS = 1 << 19
 #: Marks a slot of a leaf that holds no point.
 EMPTY = -1
-_U = float(np.finfo(np.float32).eps) / 2
 _TINY = np.float32(1e-30)
 
 
@@ -76,7 +76,7 @@ class Leaves:
         ndarray of bool of shape (n_queries, n_leaves)
         """
         m = self.sketch.shape[1]
-        margin = _margin(m)
+        margin = ball_margin(m)
         radii = radii * (1 + margin)
         left = np.empty((len(places), m + 3), dtype=np.float32)
         left[:, :m] = self.sketch.take(places, axis=0)
@@ -274,10 +274,6 @@ def _directions(blocks: Floats, count: int, rng: np.random.Generator) -> Floats:
     return np.asarray(basis)
 
 
-def _margin(columns: int) -> float:
-    return (8 * columns + 64) * _U
-
-
 def _balls(leaves: Floats, blur: Floats) -> Floats:
     """Give for each leaf what `Leaves.near` needs of its centre and radius."""
     number, _, m = leaves.shape
@@ -291,7 +287,7 @@ def _balls(leaves: Floats, blur: Floats) -> Floats:
         radii[some] = np.sqrt(squares.max(axis=1))
     # A difference is rounded once, and the sum of m squares m times; squares that
     # underflow are smaller than the last term.
-    radii = (radii * (1 + _margin(m)) + blur) * (1 + _margin(m)) + 1e-18
+    radii = (radii * (1 + ball_margin(m)) + blur) * (1 + ball_margin(m)) + 1e-18
     balls = np.empty((number, m + 3), dtype=np.float32)
     balls[:, :m] = 2 * centres
     balls[:, m] = 1

@@ -1,47 +1,4 @@
-"""Squared distances from matrix products, with a bound on their rounding.
-
-Points are moved to a centre, scaled by a power of two and given two more columns, so that
-one product of a query x and a target y is (b - |x - y|^2) / 2 for a bound b of the query:
-
-    [x, (b - |x|^2) / 2, 1] . [y, 1, -|y|^2 / 2]
-
-Its sign says whether y is nearer than the bound. Nothing is sorted, and nothing but the
-product is computed.
-
-How far it can be wrong
------------------------
-Let u be the unit roundoff (2^-24 in float32, 2^-53 in float64), s the squared distance in
-exact arithmetic, in scaled coordinates, and t = b - 2 (product).
-
-1. Moving and rounding a point changes it by at most 2 u |x|, so that the distance changes by
-   at most 2 u (|x| + |y|), and s by at most 4 u (|x| + |y|)^2 + 4 u^2 (|x| + |y|)^2, which is
-   less than 9 u (|x|^2 + |y|^2).
-2. The two more columns are rounded once: by at most u (b + |x|^2) / 2 and u |y|^2 / 2. The squared
-   lengths in them are sums of d squares in float64, which adds at most d 2^-53 times themselves.
-3. A product of m = d + 2 terms, added in any order, with or without fused operations, is wrong by
-   at most m u / (1 - m u) times the sum of its terms' magnitudes, which is at most
-   |x| |y| + (b + |x|^2) / 2 + |y|^2 / 2 <= |x|^2 + |y|^2 + b / 2. Of sparse rows d counts the
-   columns in which either has an entry.
-
-Together, doubled because t is, |s - t| <= (2 d + 16) u (|x|^2 + |y|^2 + b), and d u more of that in
-float64. `settle` decides by sums of d squares in float64, which adds less than (d + 3) 2^-53 s, and
-s is at most 2 (|x|^2 + |y|^2). So with c = (4 d + 32) u in float32 and (6 d + 40) u in float64,
-
-    |s - t| <= c (|x|^2 + |y|^2 + b)  holds for the distances that `settle` compares.
-
-The triangle inequality removes y: |y|^2 <= 2 |x|^2 + 2 s, so |s - t| <= c (3 |x|^2 + 2 s + b).
-Hence, as long as c < 1 / 64, above which nothing is concluded:
-
-- if t < b for the bound b = (1 - 4 c) B - 4 c |x|^2, then s < B: y is provably nearer;
-- if t >= b for the bound b = (1 + 4 c) B + 4 c |x|^2, then s > B: y is provably farther;
-- without a bound (b = 0), t (1 - 4 c) - 4 c |x|^2 <= s <= t (1 + 4 c) + 4 c |x|^2.
-
-(First: s (1 - 2 c) < b (1 + c) + 3 c |x|^2 <= B (1 - 4 c) (1 + c) <= B (1 - 2 c). Second:
-s (1 + 2 c) >= b (1 - c) - 3 c |x|^2 >= B (1 + 4 c) (1 - c) > B (1 + 2 c). Third:
-the same with b = 0.) What underflows is covered by an absolute term: at most d + 2 products of
-float32, each less than 2^-126 wrong, and the d squares that `settle` adds in the units of the data,
-each less than 2^-1074 wrong.
-"""
+"""Squared distances from matrix products: points in leaves, and the products of queries with them."""
 
 from dataclasses import dataclass, replace
 
@@ -52,12 +9,11 @@ from rectifold._typing import Bools, Floats, Ints, Matrix
 from rectifold.engines.exact.coordinates import ROWS, Coordinates, place, sketch, squared_lengths
 from rectifold.engines.exact.leaves import EMPTY, Leaves, Visits, partition, together
 from rectifold.engines.exact.workers import Workers
+from rectifold.engines.rounding import Rounding, rounding, underflow
 from rectifold.engines.scratch import scratch
 
 #: Sparse points are kept as dense blocks while those take at most so many bytes.
 _BLOCK = 1 << 26
-#: Above this, bounds on rounding say nothing.
-_USELESS = 1 / 64
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -67,17 +23,14 @@ class Frame:
     coordinates: Coordinates
     leaves: Leaves
     dtype: np.dtype[np.floating]
-    #: The c of the bounds, and what covers underflow.
-    relative: float
-    absolute: float
+    #: How far products can be wrong.
+    rounding: Rounding
     #: Leaves as the right side of products, where they are kept: a leaf's points are the
     #: columns of a matrix, which makes products with few queries twice as fast. Of sparse
     #: points one matrix a leaf, without the two more columns.
     stored: Floats | list[Matrix] | None
     #: |x|^2 by place.
     squares: Floats
-    #: No squared distance is larger.
-    reach: float
     #: Whether the leaves' sketch of the points is their coordinates; the part of its length by
     #: which rounding can have moved a point there; and its squared length there, by place.
     plain: bool
@@ -87,12 +40,13 @@ class Frame:
     @property
     def usable(self) -> bool:
         """Whether the bounds prove anything."""
-        return self.relative < _USELESS
+        return self.rounding.usable
 
     def queries(self, places: Ints, bounds: Floats | float = 0.0) -> "Queries":
         """Points as the left side of products, each with its bound; a last row is nobody."""
         n, d = len(places), self.coordinates.values.shape[1]
-        first = np.append((self.clipped(bounds) - self.squares[places]) / 2, -4 * self.reach)
+        bounds = self.rounding.clipped(np.asarray(bounds))
+        first = np.append((bounds - self.squares[places]) / 2, -4 * self.rounding.reach)
         first = first.astype(self.dtype)
         left = self._points(places)
         if self.coordinates.sparse:
@@ -190,11 +144,7 @@ class Frame:
         # An empty slot holds some point's coordinates, and is far away from all: products with
         # those coordinates are less than the reach.
         empty = self.leaves.order[places] == EMPTY
-        return np.where(empty, -4 * self.reach, self.squares[places] / -2)
-
-    def clipped(self, bounds: Floats | float) -> Floats:
-        """Bounds within what single precision holds: beyond it, all or nothing is nearer."""
-        return np.clip(bounds, -self.reach, self.reach)
+        return np.where(empty, -4 * self.rounding.reach, self.squares[places] / -2)
 
     def near(self, places: Ints, bounds: Floats, which: Ints) -> Bools:
         """Tell which leaves can hold a point within the bounds of each query."""
@@ -208,29 +158,28 @@ class Frame:
 
     def below(self, bounds: Floats, places: Ints) -> Floats:
         """For each query the bound that proves a point nearer than `bounds`."""
-        return (1 - 4 * self.relative) * bounds - self._margin(places)
+        lower: Floats = self.rounding.below(bounds, self.squares[places])
+        return lower
 
     def above(self, bounds: Floats, places: Ints) -> Floats:
         """For each query the bound that proves a point not nearer than `bounds`."""
-        return np.minimum((1 + 4 * self.relative) * bounds + self._margin(places), self.reach)
+        higher: Floats = self.rounding.above(bounds, self.squares[places])
+        return higher
 
     def at_most(self, found: Floats, places: Ints) -> Floats:
         """What the squared distance of a product without a bound is at most."""
-        squares = np.maximum(-2.0 * found, 0)
-        most = (1 + 4 * self.relative) * squares + self._margin(places)
-        # So far is an empty slot.
-        return np.where(squares > self.reach, np.inf, most)
+        most = self.rounding.at_most(found, self.squares[places])
+        return np.where(self.rounding.nobody(found), np.inf, most)
 
     def at_least(self, found: Floats, places: Ints) -> Floats:
         """What the squared distance of a product without a bound is at least."""
-        return self.below(np.maximum(-2.0 * found, 0), places)
+        least: Floats = self.rounding.at_least(found, self.squares[places])
+        return least
 
     def resolves(self, bounds: Floats, places: Ints) -> Bools:
         """Whether rounding is small beside the bounds, query by query."""
-        return self._margin(places) < 0.05 * bounds
-
-    def _margin(self, places: Ints) -> Floats:
-        return 4 * self.relative * self.squares[places] + self.absolute
+        fine: Bools = self.rounding.resolves(bounds, self.squares[places])
+        return fine
 
     def finer(self) -> "Frame":
         """The same points in float64, computed when asked for."""
@@ -244,10 +193,11 @@ class Frame:
         return replace(
             self,
             dtype=dtype,
-            relative=_relative(self.coordinates.terms, dtype),
+            rounding=rounding(
+                self.coordinates.terms, True, self.rounding.absolute, squares.max(initial=0)
+            ),
             stored=None,
             squares=squares,
-            reach=_reach(squares),
         )
 
 
@@ -286,8 +236,6 @@ def build(
     dtype = np.dtype(np.float32)
     d = values.shape[1]
     coordinates = place(values, unit_length=unit_length)
-    # What `settle` loses where squares of differences leave the range of float64.
-    underflow = float(np.ldexp(d + 3.0, min(2 * coordinates.exponent - 1074, 1000)))
     drawn = sketch(coordinates, projected=size is not None)
     if size is None:
         leaves = together(drawn.points, classes)
@@ -299,11 +247,14 @@ def build(
         coordinates=coordinates,
         leaves=leaves,
         dtype=dtype,
-        relative=_relative(coordinates.terms, dtype),
-        absolute=underflow + (d + 3) * 2.0**-125,
+        rounding=rounding(
+            coordinates.terms,
+            False,
+            underflow(d, coordinates.exponent),
+            squares.max(initial=0),
+        ),
         stored=None,
         squares=squares,
-        reach=_reach(squares),
         plain=drawn.plain,
         blur=drawn.blur,
         sketch_squares=np.einsum("ij,ij->i", leaves.sketch, leaves.sketch, dtype=np.float64),
@@ -330,13 +281,3 @@ def _product(left: Floats, right: Floats) -> Floats:
     shape = (len(right), left.shape[-2], right.shape[2])
     found: Floats = np.matmul(left, right, out=scratch("products", shape, left.dtype))
     return found
-
-
-def _relative(terms: int, dtype: np.dtype[np.floating]) -> float:
-    times = 4 * terms + 32 if dtype == np.float32 else 6 * terms + 40
-    return times * float(np.finfo(dtype).eps) / 2
-
-
-def _reach(squares: Floats) -> float:
-    """More than any squared distance: (|x| + |y|)^2, and its rounding."""
-    return 4.5 * float(squares.max(initial=0)) + 1e-30

@@ -15,7 +15,7 @@ from rectifold.engines.scratch import positive, scratch
 #: Queries handled at once.
 _QUERIES = 512
 #: The nearest leaves, from which a bound is found before all are looked at.
-_FIRST = 8
+FIRST = 8
 #: Up to so many times the neighbours needed are given; of more, the farther ones are left out.
 _FEW = 2
 #: Pairs held at once.
@@ -118,7 +118,7 @@ class _Look:
     def _tightened(self, places: Ints, bounds: Floats) -> tuple[Floats, int]:
         """Lower the bounds to the k-th nearest point of the nearest leaves."""
         size = self.frame.leaves.size
-        count = min(self.frame.leaves.n, _FIRST)
+        count = min(self.frame.leaves.n, FIRST)
         # The row itself is among them, so k + 1 are counted.
         if count * size <= self.k:
             return bounds, 0
@@ -166,7 +166,7 @@ class _Look:
             order = np.argsort(owner.astype(np.uint16), kind="stable")
             return Found(places, _offsets(owner, len(places)), neighbours[order], pairs)
         # Now that all are there, the k-th nearest gives a tighter bound. (A product with the
-        # bound b adds c b to the error of each of the two that are compared; see `products`.)
+        # bound b adds c b to the error of each of the two that are compared; see `rounding`.)
         squares = within[owner] - 2.0 * nearness
         order = np.lexsort((squares, owner))
         owner, neighbours, squares = owner[order], neighbours[order], squares[order]
@@ -176,7 +176,7 @@ class _Look:
         last = np.minimum(np.searchsorted(rows, before + self.k + 1), len(rows) - 1)
         enough = owner[last] == np.arange(len(places))
         most = self.frame.above(self.frame.at_most(-squares[last] / 2, places), places)
-        most = np.where(enough, most + 8 * self.frame.relative * within, np.inf)
+        most = np.where(enough, most + 8 * self.frame.rounding.relative * within, np.inf)
         keep = squares <= most[owner]
         owner, neighbours = owner[keep], neighbours[keep]
         return Found(places, _offsets(owner, len(places)), neighbours, pairs)

@@ -5,7 +5,7 @@ import numpy as np
 from rectifold._typing import Bools, Floats, Ints
 
 #: A row is cut into so many times k strides; fewer would find too little, more cost more.
-_STRIDES = 4
+STRIDES = 4
 
 
 def kth_at_least(block: Floats, k: int) -> Floats:
@@ -27,7 +27,7 @@ def kth_at_least(block: Floats, k: int) -> Floats:
     ndarray of shape (n_rows,)
     """
     n, width = block.shape
-    strides = _STRIDES * (k + 1)
+    strides = STRIDES * (k + 1)
     if width >= 2 * strides:
         cut = width // strides * strides
         largest = block[:, :cut].reshape(n, width // strides, strides).max(axis=1)

@@ -118,7 +118,7 @@ class _Look:
                 nearest = np.maximum(nearest, others.max(axis=1))
         enemy = np.minimum(self.frame.at_least(nearest, places), self.ceiling)
         # Rounded up, so that the comparison proves what it shall.
-        bounds = self.frame.clipped(self.frame.below(enemy, places))
+        bounds = self.frame.rounding.clipped(self.frame.below(enemy, places))
         least = np.nextafter((bounds / -2).astype(found.dtype), np.inf)
         friends = found[:, begin:end]
         enough = np.zeros(len(places), dtype=bool)

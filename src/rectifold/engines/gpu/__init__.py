@@ -1,0 +1,150 @@
+"""The exact engine on a GPU, by torch: the certificates and the search of the CPU's, in tensors."""
+
+import itertools
+from collections.abc import Generator
+from typing import Any
+
+import numpy as np
+import torch
+from scipy import sparse
+
+from rectifold._typing import Ints, Matrix
+from rectifold.engines.contract import Answer, Certified, Looked, Proposal
+from rectifold.engines.directions import apart_from_zero
+from rectifold.engines.exact.leaves import EMPTY
+from rectifold.engines.gpu import devices
+from rectifold.engines.gpu.certificates import Certifier
+from rectifold.engines.gpu.devices import Budget
+from rectifold.engines.gpu.frame import Frame, build
+from rectifold.engines.gpu.groups import Groups, group
+from rectifold.engines.gpu.remaining import Found, Searcher, ordered
+from rectifold.space import Points
+
+Tensor = torch.Tensor
+#: Slots of a leaf, at least.
+LEAF = 128
+#: Bytes that points take, for each number of theirs, while they are brought into leaves.
+_BYTES = 32
+
+
+def propose(
+    points: Points, labels: Ints, k: int, *, n_jobs: int | None = None, device: Any = None
+) -> Generator[Answer, None, None]:
+    """Give a certificate to most rows, and the neighbours of the others.
+
+    Parameters
+    ----------
+    points : Points
+        Points with one of the metrics of the exact engine.
+    labels : ndarray of shape (n_rows,)
+        Class codes.
+    k : int
+        Neighbours per row.
+    n_jobs : int or None
+        Not used.
+    device : str, torch.device or None
+        See `devices.find`.
+
+    Yields
+    ------
+    Answer
+    """
+    where = devices.find(device)
+
+    def among(values: Matrix, labels: Ints, ceiling: float) -> Generator[Answer, None, None]:
+        return _propose(values, labels, k, where, str(points.metric), ceiling)
+
+    yield from apart_from_zero(points, labels, k, among)
+
+
+def _propose(
+    values: Matrix, labels: Ints, k: int, device: torch.device, metric: str, ceiling: float
+) -> Generator[Answer, None, None]:
+    n = values.shape[0]
+    if n <= k:
+        # Beside rows without a direction; each of these may be a neighbour of each.
+        yield Proposal(np.arange(n), np.arange(n + 1) * n, np.tile(np.arange(n), n))
+        return
+    home = devices.home_of(device, _BYTES * n * (values.shape[1] + 2))
+    try:
+        prepared = _prepare(values, labels, k, device, home, metric)
+    except torch.OutOfMemoryError:
+        prepared = None
+    if prepared is None:
+        # Less is free than it seemed.
+        torch.cuda.empty_cache()
+        prepared = _prepare(values, labels, k, device, torch.device("cpu"), metric)
+    frame, groups, classes = prepared
+    order = frame.leaves.order
+    across = ceiling * 4.0**frame.exponent if metric == "cosine" else ceiling
+    certifier = Certifier(frame, _weights(groups, order), k, across)
+    for places in certifier.certify():
+        yield Certified(_numbers(groups.rows(order[places])[0]))
+    standing = certifier.standing
+    yield Looked(standing.pairs)
+    left = torch.nonzero(~standing.certified).ravel()
+    if not len(left):
+        return
+    searcher = Searcher(frame, groups, classes, k, metric, ceiling / 2)
+    for found in searcher.search(left, standing.bounds[left]):
+        yield Looked(found.pairs)
+        if len(found.certified):
+            yield Certified(_numbers(groups.rows(found.certified)[0]))
+        yield from _settled(found, groups, k, frame.budget)
+
+
+def _prepare(
+    values: Matrix, labels: Ints, k: int, device: torch.device, home: torch.device, metric: str
+) -> tuple[Frame, Groups, Tensor]:
+    """Bring rows to where they are kept, and into leaves."""
+    budget = Budget(device)
+    groups = group(as_tensor(values, home), budget)
+    # More than twice as many as needed, and a multiple of what a warp takes.
+    size = -(-max(LEAF, 2 * k + 6) // 32) * 32
+    # A class that would leave most slots of its leaf empty is not worth one.
+    classes = groups.classes(torch.from_numpy(labels).to(home), size // 8)
+    frame = build(groups.values, classes, size, budget, unit_length=metric == "cosine")
+    # Where single precision proves nothing, as with very many columns, all is in double.
+    return frame if frame.rounding.usable else frame.finer(), groups, classes
+
+
+def as_tensor(values: Matrix, device: torch.device) -> Tensor:
+    """Bring float64 rows to a device."""
+    if sparse.issparse(values):
+        values = values.toarray()
+    if isinstance(values, np.ndarray):
+        values = torch.from_numpy(np.require(values, requirements=["C", "W"]))
+    tensor: Tensor = values.to(device)
+    return tensor
+
+
+def _weights(groups: Groups, order: Tensor) -> Tensor | None:
+    """How many rows lie on the point at each place; None where it is one each."""
+    if groups.members is None:
+        return None
+    return groups.counts[order.clamp(min=0)].masked_fill(order == EMPTY, 0)
+
+
+def _settled(
+    found: Found, groups: Groups, k: int, budget: Budget
+) -> Generator[Proposal, None, None]:
+    """Give neighbours in their order, of bounded size each."""
+    if not len(found.points):
+        return
+    # What the rows of each point take, and its candidates.
+    takes = torch.cumsum(groups.counts[found.points] * (k + 1) * 8, 0) + 8 * found.offsets[1:]
+    number = int(takes[-1]) // budget.numbers + 1
+    edges = torch.searchsorted(
+        takes, torch.arange(1, number, device=takes.device) * budget.numbers
+    ).unique()
+    bounds = [0, *edges[(edges > 0) & (edges < len(takes))].tolist(), len(takes)]
+    for begin, end in itertools.pairwise(bounds):
+        rows, indices, distances = ordered(found.part(begin, end), groups, k)
+        offsets = np.arange(len(rows) + 1) * k
+        yield Proposal(
+            _numbers(rows), offsets, _numbers(indices).ravel(), _numbers(distances).ravel()
+        )
+
+
+def _numbers(tensor: Tensor) -> Any:
+    return tensor.cpu().numpy()

@@ -1,0 +1,215 @@
+"""Certificates on a device: the steps of `rectifold.engines.exact.certificates`, with tensors."""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import torch
+
+from rectifold.engines.exact.certificates import FIRST, GLANCE, GROWTH, MANY
+from rectifold.engines.exact.leaves import EMPTY
+from rectifold.engines.gpu.frame import Frame, product
+from rectifold.engines.gpu.selection import count, kth_at_least
+
+Tensor = torch.Tensor
+
+
+@dataclass(slots=True, eq=False)
+class Standing:
+    """What is known of every point, by place; all of it at home."""
+
+    #: The squared distance of the k-th nearest row is provably at most this.
+    bounds: Tensor
+    #: Whether the point holds a certificate.
+    certified: Tensor
+    #: The squared distance of the nearest row of another class, at least, where it is known.
+    enemies: Tensor
+    #: Pairs of points that were looked at.
+    pairs: int = 0
+
+
+class Certifier:
+    """Finds rows that hold a certificate.
+
+    Parameters
+    ----------
+    frame : Frame
+        Points in leaves.
+    weights : Tensor of shape (n_places,) or None
+        How many rows lie on each point; None where it is one each.
+    k : int
+        Neighbours per row.
+    ceiling : float
+        A squared distance at which rows of other classes lie that are not among the points.
+    """
+
+    def __init__(self, frame: Frame, weights: Tensor | None, k: int, ceiling: float) -> None:
+        self.frame = frame
+        self.k = k
+        self.ceiling = ceiling
+        leaves = frame.leaves
+        self.by_leaf = None
+        if weights is not None:
+            self.by_leaf = weights.view(-1, leaves.size).to(frame.device)
+        self.standing = Standing(
+            bounds=torch.full((len(leaves.order),), math.inf, dtype=torch.float64).to(frame.home),
+            certified=leaves.order == EMPTY,
+            enemies=torch.full((len(leaves.order),), ceiling, dtype=torch.float64).to(frame.home),
+        )
+
+    def certify(self) -> Iterator[Tensor]:
+        """Yield places of points that hold a certificate, as they become known."""
+        leaves, standing = self.frame.leaves, self.standing
+        for part, kth in self.frame.budget.pieces(
+            leaves.n, (leaves.size + 3 * self.frame.table.shape[1]) * leaves.size, self._at_home
+        ):
+            places = torch.arange(
+                part.start * leaves.size, part.stop * leaves.size, device=self.frame.home
+            )
+            standing.bounds[places] = self.frame.at_most(kth.ravel(), places)
+            standing.pairs += len(places) * leaves.size
+        doubtful = []
+        for label in torch.unique(leaves.labels).tolist():
+            if label < 0:
+                continue
+            mine = (leaves.labels == label).repeat_interleave(leaves.size)
+            hopeful = mine & ~standing.certified & (standing.bounds < math.inf)
+            left = torch.nonzero(hopeful).ravel()
+            others = torch.nonzero(leaves.labels != label).ravel().to(self.frame.device)
+            if len(others) > MANY * leaves.n:
+                left = self._glanced(left, others)
+            near = self._enemies(left, others)
+            yield self._noted(left[near])
+            doubtful.append(left[~near])
+        for left in doubtful:
+            yield from self._rounds(left)
+
+    def _noted(self, places: Tensor) -> Tensor:
+        self.standing.certified[places] = True
+        return places
+
+    def _at_home(self, part: slice) -> Tensor:
+        """For each row of some leaves, a product that k rows of its own leaf have at least."""
+        found = self.frame.at_home(part)
+        found.diagonal(dim1=1, dim2=2).fill_(-math.inf)
+        return kth_at_least(found, self.k)
+
+    def _glanced(self, places: Tensor, others: Tensor) -> Tensor:
+        """Give up, before all of the many others are looked at, where a few suffice."""
+        frame = self.frame
+
+        def glance(part: slice) -> tuple[Tensor, int]:
+            some = places[part]
+            leaf = frame.nearest(some, others, GLANCE)
+            return self._nearest(some, *pairs_of(leaf))
+
+        keep = []
+        for part, (found, pairs) in frame.budget.pieces(len(places), len(others) + 64, glance):
+            some = places[part]
+            self._closer(some, found)
+            self.standing.pairs += pairs
+            close = self.standing.enemies[some] <= self.standing.bounds[some]
+            keep.append(~close)
+        hopeful = torch.cat(keep) if keep else torch.zeros(0, dtype=torch.bool, device=frame.home)
+        close = torch.nonzero(~hopeful).ravel()
+        enough, _ = self._counted(places[close], FIRST)
+        hopeful[close[enough]] = True
+        return places[hopeful]
+
+    def _enemies(self, places: Tensor, others: Tensor) -> Tensor:
+        """Tell which rows have k of their class nearer than all of some leaves."""
+        frame, standing = self.frame, self.standing
+        if not len(others):
+            return standing.bounds[places] < standing.enemies[places]
+
+        def look(part: slice) -> tuple[Tensor, int]:
+            some = places[part]
+            mask = frame.near(some, standing.bounds[some], others)
+            seen = int(mask.sum())
+            if 2 * seen > mask.numel():
+                return self._nearest_of_all(some, others)
+            leaf, query = torch.nonzero(mask.T, as_tuple=True)
+            return self._nearest(some, query, others[leaf])
+
+        each = len(others) + frame.table.shape[1]
+        for part, (found, pairs) in frame.budget.pieces(len(places), each, look):
+            self._closer(places[part], found)
+            standing.pairs += pairs
+        return standing.bounds[places] < standing.enemies[places]
+
+    def _closer(self, places: Tensor, found: Tensor) -> None:
+        """Note how near another class comes, given products without a bound."""
+        enemies = self.frame.at_least(found, places)
+        self.standing.enemies[places] = torch.minimum(self.standing.enemies[places], enemies)
+
+    def _nearest(self, places: Tensor, query: Tensor, leaf: Tensor) -> tuple[Tensor, int]:
+        """The largest product of each query with the leaves it looks at."""
+        frame, pairs = self.frame, 0
+        highest = torch.full((len(places) + 1,), -math.inf, device=frame.device)
+        highest = highest.to(frame.table.dtype)
+        for blocks in frame.look(frame.queries(places), query, leaf):
+            found = blocks.products.amax(dim=2)
+            highest.scatter_reduce_(0, blocks.queries.ravel(), found.ravel(), "amax")
+            pairs += blocks.products.numel()
+        return highest[:-1], pairs
+
+    def _nearest_of_all(self, places: Tensor, others: Tensor) -> tuple[Tensor, int]:
+        """The same where all queries look at all leaves."""
+        frame = self.frame
+        queries = frame.queries(places)[:-1]
+        step = max(1, frame.budget.numbers // (len(places) * frame.leaves.size))
+        highest = [
+            product(queries, frame.targets(some).flatten(0, 1)).amax(dim=1)
+            for some in torch.split(others, step)
+        ]
+        return torch.stack(highest).amax(dim=0), len(places) * len(others) * frame.leaves.size
+
+    def _rounds(self, left: Tensor) -> Iterator[Tensor]:
+        """Count nearer rows of the same class, in more and more leaves."""
+        leaves, seen = self.frame.leaves, FIRST
+        while len(left):
+            enough, pairs = self._counted(left, seen)
+            yield self._noted(left[enough])
+            # Another round looks at `GROWTH` times as many leaves, and may prove half as large
+            # a share; what it does not prove is searched for among all points.
+            spared = float(enough.double().mean()) / 2 * len(leaves.order)
+            cost = GROWTH * pairs / len(left)
+            left = left[~enough]
+            if spared < cost or seen >= leaves.n:
+                return
+            seen *= GROWTH
+
+    def _counted(self, places: Tensor, number: int) -> tuple[Tensor, int]:
+        """Tell for which rows of one class k of it are nearer than any other class."""
+        frame, standing = self.frame, self.standing
+        if not len(places):
+            return torch.zeros(0, dtype=torch.bool, device=frame.home), 0
+        label = frame.leaves.labels[places[0] // frame.leaves.size]
+        which = torch.nonzero(frame.leaves.labels == label).ravel().to(frame.device)
+
+        def look(part: slice) -> tuple[Tensor, int]:
+            some = places[part]
+            bounds = frame.rounding.below(standing.enemies[some], frame.squares[some])
+            query, leaf = pairs_of(frame.nearest(some, which, number))
+            counts = torch.zeros(len(some) + 1, dtype=torch.int64, device=frame.device)
+            pairs = 0
+            for blocks in frame.look(frame.queries(some, bounds), query, leaf):
+                weights = None if self.by_leaf is None else self.by_leaf[blocks.leaves]
+                nearer = count(blocks.products > 0, weights)
+                counts.index_add_(0, blocks.queries.ravel(), nearer.ravel())
+                pairs += blocks.products.numel()
+            # The rows on the query's own point are counted too, itself among them.
+            return (counts[:-1] > self.k).to(frame.home), pairs
+
+        results = list(frame.budget.pieces(len(places), len(which) + 8 * number, look))
+        standing.pairs += sum(pairs for _, (_, pairs) in results)
+        return torch.cat([enough for _, (enough, _) in results]), sum(
+            pairs for _, (_, pairs) in results
+        )
+
+
+def pairs_of(leaf: Tensor) -> tuple[Tensor, Tensor]:
+    """Turn leaves by query into pairs of query and leaf, in the order of leaves."""
+    query = torch.arange(len(leaf), device=leaf.device)[:, None].expand_as(leaf)
+    leaves, order = torch.sort(leaf.ravel(), stable=True)
+    return query.ravel()[order], leaves

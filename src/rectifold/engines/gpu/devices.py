@@ -1,0 +1,177 @@
+"""Devices of torch: which one is meant, how much fits on it, and products that are not abridged."""
+
+import contextlib
+from collections.abc import Callable, Iterator
+from typing import Any, TypeVar
+
+import torch
+
+Result = TypeVar("Result")
+#: Numbers that one operation holds at once: at most this, and at most such a part of what is free.
+_MOST, _PART = 1 << 27, 32
+#: With fewer nothing can be done.
+_LEAST = 1 << 12
+#: The part of a device's free memory that points may fill.
+_FILLED = 0.5
+
+
+def find(name: Any = None) -> torch.device:
+    """Find the device that `device=name` means.
+
+    Parameters
+    ----------
+    name : str, int, torch.device or None
+        None for the accelerator that torch sees; or a name such as "cuda:1", "mps", "cpu".
+
+    Returns
+    -------
+    torch.device
+    """
+    if name is None:
+        found = best()
+        if found is None:
+            raise ValueError(
+                "engine='gpu' found no GPU that torch can use: pass engine='exact', which gives the "
+                "same answer on the CPU."
+            )
+        return found
+    try:
+        device = torch.device(name)
+        torch.empty(1, device=device)
+    except (RuntimeError, TypeError, AssertionError, NotImplementedError):
+        raise ValueError(
+            f"device={name!r} is none that torch can use here: it sees {_seen()}."
+        ) from None
+    if device.type == "cuda" and device.index is None:
+        return torch.device("cuda", torch.cuda.current_device())
+    return device
+
+
+def best() -> torch.device | None:
+    """Give the accelerator that torch sees, if it sees one."""
+    if torch.cuda.is_available():
+        return torch.device("cuda", torch.cuda.current_device())
+    if torch.backends.mps.is_available():
+        return torch.device("mps")
+    return None
+
+
+def _seen() -> str:
+    names = [f"'cuda:{number}'" for number in range(torch.cuda.device_count())]
+    if torch.backends.mps.is_available():
+        names.append("'mps'")
+    return ", ".join([*names, "'cpu'"])
+
+
+def doubles(device: torch.device) -> bool:
+    """Tell whether a device computes in float64."""
+    return device.type != "mps"
+
+
+def free_bytes(device: torch.device) -> int:
+    """Tell how much memory a device has left; of the CPU and of what can't tell, plenty."""
+    if device.type != "cuda":
+        return 1 << 34
+    free, whole = torch.cuda.mem_get_info(device)
+    held = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
+    share = getattr(torch.cuda, "get_per_process_memory_fraction", lambda _: 1.0)(device)
+    allowed = int(share * whole) - torch.cuda.memory_allocated(device)
+    return max(0, min(free + held, allowed))
+
+
+def home_of(device: torch.device, n_bytes: int) -> torch.device:
+    """Tell where points of so many bytes are kept: on the device, or else on the host."""
+    if doubles(device) and n_bytes <= _FILLED * free_bytes(device):
+        return device
+    return torch.device("cpu")
+
+
+class TooMuch(Exception):
+    """Part of the work would hold too many numbers at once."""
+
+
+class Budget:
+    """How much is done at once on a device; less, once that proves too much.
+
+    Parameters
+    ----------
+    device : torch.device
+        Where the work is done.
+    """
+
+    def __init__(self, device: torch.device) -> None:
+        self.device = device
+        self.numbers = min(_MOST, max(_LEAST, free_bytes(device) // _PART))
+        if device.type == "cpu":
+            # What a core's cache holds some of; the CPU is here for tests and for want of better.
+            self.numbers = 1 << 22
+
+    def pieces(
+        self, total: int, each: int, work: Callable[[slice], Result]
+    ) -> Iterator[tuple[slice, Result]]:
+        """Do some work piece by piece, each as large as memory allows.
+
+        Parameters
+        ----------
+        total : int
+            Items.
+        each : int
+            Numbers that an item takes, about.
+        work : callable
+            Is given a slice of the items. It may be called again for a part of it.
+
+        Yields
+        ------
+        slice, result
+            In order.
+        """
+        at, most = 0, total
+        while at < total:
+            step = min(most, max(1, self.numbers // max(1, each)))
+            part = slice(at, min(at + step, total))
+            try:
+                result = work(part)
+            except torch.OutOfMemoryError:
+                self.shrink()
+                continue
+            except TooMuch:
+                most = max(1, (part.stop - part.start) // 2)
+                continue
+            yield part, result
+            at, most = part.stop, total
+
+    def shrink(self) -> None:
+        """Do less at once from now on."""
+        if self.numbers <= _LEAST:
+            raise MemoryError(
+                f"{self.device} has too little free memory for a search: pass engine='exact', which "
+                "needs none of it."
+            ) from None
+        self.numbers = max(_LEAST, self.numbers // 4)
+        if self.device.type == "cuda":
+            torch.cuda.empty_cache()
+
+
+@contextlib.contextmanager
+def in_full() -> Iterator[None]:
+    """Have float32 products computed in float32: the bounds on rounding hold for nothing less.
+
+    Whatever the program around has chosen for its own products is put back.
+    """
+    backends = [torch.backends.cuda.matmul, torch.backends.mkldnn.matmul]
+    if hasattr(torch.backends.cuda.matmul, "fp32_precision"):
+        before = [backend.fp32_precision for backend in backends]
+        for backend in backends:
+            backend.fp32_precision = "ieee"
+        try:
+            yield
+        finally:
+            for backend, chosen in zip(backends, before, strict=True):
+                backend.fp32_precision = chosen
+        return
+    precision = torch.get_float32_matmul_precision()
+    torch.set_float32_matmul_precision("highest")
+    try:
+        yield
+    finally:
+        torch.set_float32_matmul_precision(precision)

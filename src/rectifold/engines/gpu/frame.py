@@ -1,0 +1,328 @@
+"""Points in leaves on a device, their products, and what those prove."""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+
+from rectifold.engines.exact.leaves import EMPTY
+from rectifold.engines.gpu.devices import Budget, in_full
+from rectifold.engines.gpu.leaves import Leaves, partition
+from rectifold.engines.rounding import Rounding, ball_margin, rounding, underflow
+
+Tensor = torch.Tensor
+#: Rows whose medians are the centre, and rows from which directions are found.
+_SAMPLE, _MORE = 256, 2048
+#: The largest coordinate after scaling is below 2 to this; see `exact.coordinates`.
+_LARGEST = 40
+#: Wider points have a sketch of so many projections.
+_WIDE, _PROJECTIONS = 128, 64
+_U = float(torch.finfo(torch.float32).eps) / 2
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Blocks:
+    """Some of what is looked at: each block is a leaf, and queries that look at it."""
+
+    leaves: Tensor
+    #: Numbers of queries, one row a block; one more than the last query stands for nobody.
+    queries: Tensor
+    #: (b - squared distance) / 2, of shape (n_blocks, n_queries, size of a leaf).
+    products: Tensor
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Frame:
+    """Points in leaves. They are kept at home; products are computed on the device."""
+
+    #: Distinct points, float64, and how coordinates are made of them.
+    values: Tensor
+    centre: Tensor | None
+    exponent: int
+    leaves: Leaves
+    #: Coordinates by place and the two more columns of a target; see `engines.rounding`.
+    table: Tensor
+    #: |x|^2 by place.
+    squares: Tensor
+    rounding: Rounding
+    #: The part of its length by which rounding can have moved a point in the leaves' sketch,
+    #: and its squared length there, by place.
+    blur: float
+    sketch_squares: Tensor
+    #: Leaves as the right side of products with a sketch, on the device.
+    balls: Tensor
+    budget: Budget
+
+    @property
+    def device(self) -> torch.device:
+        """Where products are computed."""
+        return self.budget.device
+
+    @property
+    def home(self) -> torch.device:
+        """Where points are kept, and all but products is computed."""
+        return self.table.device
+
+    def queries(self, places: Tensor, bounds: Tensor | float = 0.0) -> Tensor:
+        """Points as the left side of products, each with its bound; a last row is nobody."""
+        squares = self.squares[places]
+        bounds = torch.as_tensor(bounds, dtype=squares.dtype, device=self.home)
+        left = self.table.new_zeros((len(places) + 1, self.table.shape[1]))
+        left[:-1] = self.table[places]
+        left[:-1, -2] = (self.rounding.clipped(bounds) - squares) / 2
+        left[:-1, -1] = 1
+        left[-1, -2] = -4 * self.rounding.reach
+        return left.to(self.device)
+
+    def targets(self, leaves: Tensor | slice) -> Tensor:
+        """The points of some leaves as the right side of products."""
+        by_leaf = self.table.view(self.leaves.n, self.leaves.size, -1)
+        if isinstance(leaves, slice):
+            return by_leaf[leaves].to(self.device)
+        return by_leaf[leaves.to(self.home)].to(self.device)
+
+    def at_home(self, part: slice) -> Tensor:
+        """Products of all points of some leaves with those of their own leaf, without bounds."""
+        targets = self.targets(part)
+        left = targets.clone()
+        squares = self.squares.view(-1, self.leaves.size)[part].to(self.device)
+        left[:, :, -2] = squares.to(left.dtype) / -2
+        left[:, :, -1] = 1
+        return product(left, targets)
+
+    def look(self, queries: Tensor, query: Tensor, leaf: Tensor) -> Iterator[Blocks]:
+        """Multiply queries with leaves.
+
+        Parameters
+        ----------
+        queries : Tensor
+            As `queries` gives them.
+        query, leaf : Tensor of shape (n_pairs,)
+            Which query looks at which leaf, by their numbers; leaves ascending.
+
+        Yields
+        ------
+        Blocks
+            Of bounded size.
+        """
+        if not len(leaf):
+            return
+        which, counts = torch.unique_consecutive(leaf, return_counts=True)
+        # Blocks of a fraction of what a leaf has to be seen by, so that few places are empty.
+        mean = len(leaf) / len(which)
+        width = int(2 ** min(max(round(math.log2(mean / 2)), 3), 7)) if mean > 2 else 8
+        blocks = (counts + width - 1) // width
+        first = torch.cumsum(blocks, 0) - blocks
+        begins = torch.cumsum(counts, 0) - counts
+        owner = torch.repeat_interleave(counts)
+        within = torch.arange(len(leaf), device=leaf.device) - begins[owner]
+        table = leaf.new_full((int(blocks.sum()), width), len(queries) - 1)
+        table[first[owner] + within // width, within % width] = query
+        leaf = torch.repeat_interleave(which, blocks)
+        columns, size = queries.shape[1], self.leaves.size
+        step = max(1, self.budget.numbers // (width * size + (width + size) * columns))
+        for at in range(0, len(leaf), step):
+            some, who = leaf[at : at + step], table[at : at + step]
+            yield Blocks(some, who, product(queries[who], self.targets(some)))
+
+    def near(self, places: Tensor, bounds: Tensor, which: Tensor) -> Tensor:
+        """Tell which leaves can hold a point within the bounds of each query.
+
+        See `rectifold.engines.exact.leaves.Leaves.near`.
+        """
+        m = self.leaves.sketch.shape[1]
+        squares, margin = self.squares[places], ball_margin(m)
+        radii = self.rounding.above(bounds, squares).clip(min=0).sqrt() + self.blur * squares.sqrt()
+        radii = radii * (1 + margin)
+        left = torch.empty((len(places), m + 3), device=self.home)
+        left[:, :m] = self.leaves.sketch[places]
+        left[:, m] = radii.square() - self.sketch_squares[places] * (1 - margin)
+        left[:, m + 1] = 1
+        left[:, m + 2] = radii
+        return product(left.to(self.device), self.balls[which]) >= 0
+
+    def nearest(self, places: Tensor, which: Tensor, count: int) -> Tensor:
+        """Give the numbers of leaves with the nearest centres. No proof rests on it."""
+        count = min(count, len(which))
+        doubled = self.balls[which, : self.leaves.sketch.shape[1]]
+        scores = torch.addmm(
+            doubled.square().sum(dim=1) / -4,
+            self.leaves.sketch[places].to(self.device),
+            doubled.T,
+        )
+        return which[scores.topk(count, dim=1, sorted=False).indices]
+
+    def at_most(self, found: Tensor, places: Tensor) -> Tensor:
+        """What the squared distance of a product without a bound is at most."""
+        found = found.to(self.home).double()
+        most: Tensor = self.rounding.at_most(found, self.squares[places])
+        return most.masked_fill(self.rounding.nobody(found), math.inf)
+
+    def at_least(self, found: Tensor, places: Tensor) -> Tensor:
+        """What the squared distance of a product without a bound is at least."""
+        found = found.to(self.home).double()
+        least: Tensor = self.rounding.at_least(found, self.squares[places])
+        return least
+
+    def finer(self) -> "Frame":
+        """The same points in float64, where float64 is computed."""
+        budget = Budget(self.home)
+        table, squares = _table(self.values, self.centre, self.exponent, self.leaves.order, budget)
+        d = self.values.shape[1]
+        bounds = rounding(d, True, self.rounding.absolute, float(squares.max()))
+        _finish(table, squares, self.leaves.order, bounds)
+        return replace(
+            self,
+            table=table,
+            squares=squares,
+            rounding=bounds,
+            balls=self.balls.to(self.home),
+            budget=budget,
+        )
+
+
+def product(left: Tensor, right: Tensor) -> Tensor:
+    """Multiply points with points, in the precision that they have."""
+    with in_full(), torch.autocast(left.device.type, enabled=False):
+        return left @ right.transpose(-1, -2)
+
+
+def build(
+    values: Tensor, classes: Tensor, size: int, budget: Budget, *, unit_length: bool
+) -> Frame:
+    """Bring points into float32 coordinates and into leaves.
+
+    Parameters
+    ----------
+    values : Tensor of shape (n_points, n_columns)
+        Float64 points; where they are is home.
+    classes : Tensor of shape (n_points,)
+        Their classes.
+    size : int
+        Slots of a leaf.
+    budget : Budget
+        Says on which device products are computed, and how many at once.
+    unit_length : bool
+        Whether all points have length one, and so need no centre.
+
+    Returns
+    -------
+    Frame
+    """
+    d = values.shape[1]
+    centre, exponent = _placed(values, unit_length=unit_length)
+    sketch, squares, blur = _sketch(values, centre, exponent, budget)
+    leaves = partition(sketch, blur * squares.sqrt(), classes, size, budget)
+    del sketch
+    plain = d <= _WIDE
+    if plain:
+        table = torch.empty((len(leaves.order), d + 2), device=values.device)
+        table[:, :d] = leaves.sketch
+        leaves = replace(leaves, sketch=table[:, :d])
+        squares = squares[leaves.order.clamp(min=0)]
+    else:
+        table, squares = _table(values, centre, exponent, leaves.order, budget, torch.float32)
+    squares = squares.masked_fill(leaves.order == EMPTY, 0.0)
+    bounds = rounding(d, False, underflow(d, exponent), float(squares.max()))
+    sketch_squares = leaves.sketch.double().square().sum(dim=1)
+    _finish(table, squares, leaves.order, bounds)
+    return Frame(
+        values=values,
+        centre=centre,
+        exponent=exponent,
+        leaves=leaves,
+        table=table,
+        squares=squares,
+        rounding=bounds,
+        blur=blur,
+        sketch_squares=sketch_squares,
+        balls=leaves.balls.to(budget.device),
+        budget=budget,
+    )
+
+
+def _finish(table: Tensor, squares: Tensor, order: Tensor, bounds: Rounding) -> None:
+    """Fill in the two more columns of targets. An empty slot is far away from all."""
+    table[:, -2] = 1
+    table[:, -1] = (squares / -2).masked_fill(order == EMPTY, -4 * bounds.reach)
+
+
+def _placed(values: Tensor, *, unit_length: bool) -> tuple[Tensor | None, int]:
+    """Choose where points are moved to, and the power of two by which they are scaled."""
+    centre = None
+    low, high = torch.aminmax(values, dim=0)
+    if not unit_length:
+        # Medians, so that a few outliers don't move the rest away from the origin.
+        generator = torch.Generator().manual_seed(0)
+        some = torch.randint(0, len(values), (_SAMPLE,), generator=generator)
+        centre = values[some.to(values.device)].median(dim=0).values
+        low, high = low - centre, high - centre
+    largest = float(torch.maximum(high.max(), -low.min()))
+    return centre, min(max(_LARGEST - math.frexp(largest)[1], -1000), 1000)
+
+
+def _coordinates(values: Tensor, centre: Tensor | None, exponent: int) -> Tensor:
+    moved = values if centre is None else values - centre
+    return moved * 2.0**exponent
+
+
+def _sketch(
+    values: Tensor, centre: Tensor | None, exponent: int, budget: Budget
+) -> tuple[Tensor, Tensor, float]:
+    """Give coordinates in which no distance is larger, squared lengths, and how blurred they are.
+
+    Points of few columns are their own sketch. Others are projected on an orthonormal basis.
+    """
+    n, d = values.shape
+    basis, blur = None, 2 * _U
+    if d > _WIDE:
+        basis = _basis(values, centre, exponent)
+        # A projection is a product of d terms with a column of length one, itself rounded.
+        blur = (d + 4) * _U * math.sqrt(_PROJECTIONS) + 2 * _U
+
+    def some(part: slice) -> tuple[Tensor, Tensor]:
+        points = _coordinates(values[part], centre, exponent).float()
+        squares = points.double().square().sum(dim=1)
+        return (points if basis is None else product(points, basis.T)), squares
+
+    parts: Any = [result for _, result in budget.pieces(n, 8 * d, some)]
+    sketch, squares = (torch.cat(some) for some in zip(*parts, strict=True))
+    return sketch, squares, blur
+
+
+def _basis(values: Tensor, centre: Tensor | None, exponent: int) -> Tensor:
+    """Find the first principal directions, by a few steps of subspace iteration."""
+    n, d = values.shape
+    generator = torch.Generator().manual_seed(0)
+    sample = torch.randint(0, n, (_MORE,), generator=generator).to(values.device)
+    some = _coordinates(values[sample], centre, exponent)
+    some = some - some.mean(dim=0)
+    basis = torch.randn((d, _PROJECTIONS), generator=generator, dtype=torch.float64)
+    basis = basis.to(values.device)
+    for _ in range(3):
+        basis, _ = torch.linalg.qr(some.T @ (some @ basis))
+    return basis.float()
+
+
+def _table(
+    values: Tensor,
+    centre: Tensor | None,
+    exponent: int,
+    order: Tensor,
+    budget: Budget,
+    dtype: torch.dtype = torch.float64,
+) -> tuple[Tensor, Tensor]:
+    """Coordinates by place, with room for two more columns; and squared lengths."""
+    d = values.shape[1]
+    table = torch.zeros((len(order), d + 2), dtype=dtype, device=values.device)
+    squares = torch.zeros(len(order), dtype=torch.float64, device=values.device)
+
+    def some(part: slice) -> Tensor:
+        return _coordinates(values[order[part].clamp(min=0)], centre, exponent).to(dtype)
+
+    for part, points in budget.pieces(len(order), 8 * d, some):
+        table[part, :d] = points
+        squares[part] = points.double().square().sum(dim=1)
+    return table, squares.masked_fill_(order == EMPTY, 0.0)
