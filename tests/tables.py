@@ -3,7 +3,7 @@
 import numpy as np
 from scipy import sparse
 
-from rectifold.engines import ENGINES, search
+from rectifold.engines import exact, search
 from rectifold.space import as_numbers, to_points
 from reference import neighbours
 
@@ -12,13 +12,13 @@ def points_of(X, metric="euclidean"):
     return to_points(as_numbers(X, name="X", hint="-"), metric)
 
 
-def check(X, k, metric="euclidean", engine="exact", n_jobs=None, labels=None):
+def check(X, k, metric="euclidean", engine=exact.propose, n_jobs=None, labels=None):
     """Compare neighbours bit for bit with the reference, and certificates with the truth."""
     before = X.copy()
     points = points_of(X, metric)
     if labels is None:
         labels = np.random.default_rng(1).integers(0, 2, points.n)
-    found = search(ENGINES[engine], points, labels, k, n_jobs=n_jobs)
+    found = search(engine, points, labels, k, n_jobs=n_jobs)
     dense = X.toarray() if sparse.issparse(X) else X
     np.testing.assert_array_equal(dense, before.toarray() if sparse.issparse(X) else before)
     indices, distances = neighbours(dense, k, metric=metric)

@@ -11,7 +11,7 @@ from sklearn.neighbors import KNeighborsTransformer, NearestNeighbors
 from sklearn.preprocessing import StandardScaler
 
 from rectifold import GMR
-from rectifold.engines import ENGINES, choose, search
+from rectifold.engines import choose, exact, search
 from rectifold.engines.contract import Certified, Neighbourhoods, Proposal
 from rectifold.engines.given import FromGraph, FromMetric, FromObject, as_graph
 from rectifold.engines.settle import settle
@@ -68,8 +68,8 @@ def test_settling_too_few_candidates_is_refused():
 
 def test_fewer_neighbours_come_from_the_same_search():
     points = points_of(cloud())
-    many = search(ENGINES["exact"], points, np.zeros(300, dtype=np.intp), 30)
-    few = search(ENGINES["exact"], points, np.zeros(300, dtype=np.intp), 7)
+    many = search(exact.propose, points, np.zeros(300, dtype=np.intp), 30)
+    few = search(exact.propose, points, np.zeros(300, dtype=np.intp), 7)
     cut = many.nearest(7)
     np.testing.assert_array_equal(cut.indices, few.indices)
     np.testing.assert_array_equal(cut.distances, few.distances)

@@ -12,7 +12,7 @@ from scipy.spatial import cKDTree
 from threadpoolctl import threadpool_info
 
 from rectifold import GMR
-from rectifold.engines import ENGINES, exact, search
+from rectifold.engines import exact, search
 from rectifold.engines.exact import coordinates, costs, products, remaining
 from rectifold.engines.exact.leaves import EMPTY, visits
 from rectifold.engines.exact.products import Frame, build
@@ -119,7 +119,7 @@ def test_sparse_rows_of_many_columns_agree_with_the_reference(n):
     assert coordinates.stays_sparse(X)
     labels = (np.arange(n) % 9 == 0).astype(np.intp)
     rows = np.arange(0, n, n // 50)
-    found = search(ENGINES["exact"], points_of(X, "cosine"), labels, 15, n_jobs=2)
+    found = search(exact.propose, points_of(X, "cosine"), labels, 15, n_jobs=2)
     indices, distances = neighbours(X.toarray(), 15, rows=rows, metric="cosine")
     _, mine, theirs = np.intersect1d(found.rows, rows, return_indices=True)
     assert len(mine) > 30
@@ -183,7 +183,7 @@ def test_synthetic_tables_agree_with_the_reference_on_any_number_of_cores(number
     X, y = synthetic(number)
     metric = "euclidean" if X.shape[1] <= 100 else "cosine"
     one = check(X, 15, metric, n_jobs=1, labels=y)
-    two = search(ENGINES["exact"], points_of(X, metric), y, 15, n_jobs=2)
+    two = search(exact.propose, points_of(X, metric), y, 15, n_jobs=2)
     for name in ("rows", "indices", "distances", "certified"):
         np.testing.assert_array_equal(getattr(one, name), getattr(two, name))
     assert one.pairs == two.pairs
@@ -198,15 +198,15 @@ def two_clusters(n=6000, d=8, far=50.0):
 
 def test_most_rows_of_separate_classes_hold_a_certificate():
     X, y = two_clusters()
-    found = search(ENGINES["exact"], points_of(X), y, 15)
+    found = search(exact.propose, points_of(X), y, 15)
     assert found.certified.mean() > 0.99
     assert found.pairs < 0.2 * len(y) ** 2
-    assert search(ENGINES["exact"], points_of(X[:2000]), y[:2000], 15).certified.all()
+    assert search(exact.propose, points_of(X[:2000]), y[:2000], 15).certified.all()
 
 
 def test_a_single_class_is_certified_whole():
     X = cloud(3000, 4)
-    assert search(ENGINES["exact"], points_of(X), np.zeros(3000, dtype=np.intp), 15).certified.all()
+    assert search(exact.propose, points_of(X), np.zeros(3000, dtype=np.intp), 15).certified.all()
 
 
 def test_rows_of_small_classes_are_searched_for():
@@ -368,7 +368,7 @@ def taken(X, monkeypatch):
     monkeypatch.setattr(exact.tree, "search", lambda *a: used.append("tree") or iter(()))
     monkeypatch.setattr(exact.remaining, "search", lambda *a: used.append("leaves") or iter(()))
     labels = np.arange(X.shape[0]) % 2
-    for _ in ENGINES["exact"](points_of(X), labels, 15, n_jobs=1):
+    for _ in exact.propose(points_of(X), labels, 15, n_jobs=1):
         pass
     return used
 

@@ -5,7 +5,7 @@ import pytest
 
 from cases import LARGE, load
 from conftest import DATA
-from rectifold.engines import ENGINES, search
+from rectifold.engines import exact, search
 from reference import neighbours
 from tables import points_of
 
@@ -17,7 +17,7 @@ def test_a_sample_of_rows_agrees_with_the_reference(name):
     if not file.is_file():
         pytest.skip(f"there is no {file} (set RECTIFOLD_DATA to the folder of the data)")
     X, y = load(name, DATA)
-    found = search(ENGINES["exact"], points_of(X), y, 15, n_jobs=2)
+    found = search(exact.propose, points_of(X), y, 15, n_jobs=2)
     rng = np.random.default_rng(0)
     proved = np.sort(rng.choice(np.flatnonzero(found.certified), 60, replace=False))
     indices, _ = neighbours(X, 15, rows=proved, metric="euclidean")

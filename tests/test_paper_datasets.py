@@ -6,7 +6,7 @@ from sklearn.preprocessing import StandardScaler
 
 from rectifold import GMR
 from rectifold.datasets import PAPER_DATASETS
-from rectifold.engines import ENGINES, search
+from rectifold.engines import exact, search
 from reference import algorithm_1, neighbours, votes
 from tables import points_of
 
@@ -20,7 +20,7 @@ def compare(X, y, rows):
     indices, distances = neighbours(X, 15, rows=rows)
     labels = (y == 1).astype(np.intp)
     for n_jobs in (1, 2):
-        found = search(ENGINES["exact"], points_of(X, metric), labels, 15, n_jobs=n_jobs)
+        found = search(exact.propose, points_of(X, metric), labels, 15, n_jobs=n_jobs)
         _, mine, theirs = np.intersect1d(found.rows, rows, return_indices=True)
         np.testing.assert_array_equal(found.indices[mine], indices[theirs])
         np.testing.assert_array_equal(found.distances[mine], distances[theirs])

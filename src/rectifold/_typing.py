@@ -11,3 +11,5 @@ Bools: TypeAlias = npt.NDArray[np.bool_]
 Codes: TypeAlias = npt.NDArray[np.int8]
 #: Dense rows, or a SciPy sparse matrix or array in CSR form (SciPy ships no types).
 Matrix: TypeAlias = Any
+#: A tensor of torch, which is not there for everyone.
+Tensor: TypeAlias = Any

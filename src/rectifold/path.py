@@ -14,7 +14,7 @@ from rectifold.rectification import Rectification
 from rectifold.sampler import GMR
 
 #: Parameters of GMR that move points or change how neighbours are found.
-_GEOMETRY = ("metric", "metric_threshold", "space", "engine")
+_GEOMETRY = ("metric", "metric_threshold", "space", "engine", "device")
 
 
 def rectify_all(
@@ -23,7 +23,8 @@ def rectify_all(
     """Decide on the same rows by several settings, with one neighbour search for all of them.
 
     Settings that differ in `n_neighbors` share the search for the most neighbours; only those
-    that differ in `metric`, `metric_threshold`, `space` or `engine` are searched for apart.
+    that differ in `metric`, `metric_threshold`, `space`, `engine` or `device` are searched for
+    apart.
 
     Parameters
     ----------

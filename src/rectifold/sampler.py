@@ -14,6 +14,8 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_consistent_length, validate_data
 
 from rectifold._timing import timed
+from rectifold._typing import Ints
+from rectifold.device_arrays import is_on_device, take, to_device_points, to_host
 from rectifold.engines import ENGINES, choose, search
 from rectifold.engines.contract import Engine, Neighbourhoods
 from rectifold.engines.given import FromObject, as_graph, metric_of
@@ -98,11 +100,17 @@ class GMR(BaseCleaningSampler):
         is for thousands of rows rather than millions. A transformer, such as
         ``StandardScaler()``, is cloned and fitted on a copy of `X`.
 
-    engine : {"auto", "exact"}, default="auto"
+    engine : {"auto", "exact", "gpu"}, default="auto"
         How neighbours are searched for. "exact" proves for most rows that their
         neighbours are all of their own class, without finding them, and searches for
-        those of the others. "auto" takes the engine that fits `metric`; for the
-        Euclidean and the cosine distance that is "exact".
+        those of the others, on the CPU. "gpu" does the same on a GPU, with PyTorch, and
+        gives the same answer. "auto" takes the engine that fits `metric`; for the
+        Euclidean and the cosine distance that is "gpu" where PyTorch sees a CUDA device
+        and there is enough to do for it, and otherwise "exact".
+
+    device : str or int, default=None
+        Which device "gpu" uses, as PyTorch names it: "cuda:1", "mps", "cpu". None takes
+        the one that `X` is on, or else the GPU that PyTorch sees.
 
     n_jobs : int, default=None
         Cores to use: None means 1, -1 all of them. It never changes the answer.
@@ -140,7 +148,7 @@ class GMR(BaseCleaningSampler):
     Two classes are cleaned exactly by Algorithm 1 of [1]_. Neighbours are the k nearest
     rows in the order (distance, row index), the row itself excluded by its index; equal
     votes (within 1e-12) go to the larger class. The answer depends on nothing else:
-    not on `engine`, not on `n_jobs`.
+    not on `engine`, not on `device`, not on `n_jobs`.
 
     References
     ----------
@@ -183,6 +191,7 @@ class GMR(BaseCleaningSampler):
         "class_weight": [StrOptions({"balanced"}), None],
         "space": [StrOptions(set(SPACES)), HasMethods(["fit_transform"]), None],
         "engine": [StrOptions({"auto", *ENGINES})],
+        "device": [str, numbers.Integral, None],
         "n_jobs": [numbers.Integral, None],
     }
 
@@ -201,6 +210,7 @@ class GMR(BaseCleaningSampler):
         class_weight: str | None = None,
         space: Any = None,
         engine: str = "auto",
+        device: str | int | None = None,
         n_jobs: int | None = None,
     ) -> None:
         super().__init__(sampling_strategy=sampling_strategy)
@@ -215,6 +225,7 @@ class GMR(BaseCleaningSampler):
         self.class_weight = class_weight
         self.space = space
         self.engine = engine
+        self.device = device
         self.n_jobs = n_jobs
 
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
@@ -248,8 +259,10 @@ class GMR(BaseCleaningSampler):
 
         Parameters
         ----------
-        X : {array-like, dataframe, sparse matrix} of shape (n_rows, n_features)
-            The rows: NumPy, SciPy sparse (CSR, CSC), pandas, polars, or lists.
+        X : {array-like, dataframe, sparse matrix, tensor} of shape (n_rows, n_features)
+            The rows: NumPy, SciPy sparse (CSR, CSC), pandas, polars, or lists. Or an
+            array on a GPU (of PyTorch, CuPy, or what else speaks DLPack), which stays
+            there.
 
         y : array-like of shape (n_rows,)
             Their labels.
@@ -288,11 +301,11 @@ class GMR(BaseCleaningSampler):
         self.sample_indices_ = np.flatnonzero(~self.rectification_.removed)
         if sparse.issparse(X) and X.format in ("bsr", "coo", "dia", "dok"):
             X = X.tocsr()
-        rows = _safe_indexing(X, self.sample_indices_)
+        rows = _rows(X, self.sample_indices_)
         if self.metric == "precomputed":
             # Distances to rows that are gone are of no use to what comes next.
             rows = _safe_indexing(rows, self.sample_indices_, axis=1)
-        return rows, _safe_indexing(y, self.sample_indices_)
+        return rows, _rows(y, self.sample_indices_)
 
     def _record(
         self,
@@ -350,7 +363,7 @@ class GMR(BaseCleaningSampler):
         if y is None:
             raise ValueError("GMR requires y to be passed, but the target y is None.")
         validate_data(self, X, skip_check_array=True)
-        labels = encode(y)
+        labels = encode(to_host(y))
         check_consistent_length(X, labels.values)
         if isinstance(self.sampling_strategy, list):
             check_sampling_strategy(self.sampling_strategy, labels.values, self._sampling_type)
@@ -395,6 +408,14 @@ class GMR(BaseCleaningSampler):
                 f"{which} comes with a metric of its own, and metric={self.metric!r} would be "
                 f"ignored: leave metric='auto' (a search object has its metric set on it)."
             )
+        if is_on_device(X):
+            if self.space is not None or own_search or self.engine == "exact":
+                raise ValueError(
+                    "X is on a GPU, and space, a search object and engine='exact' work on the "
+                    "host: leave them out, or pass X as a NumPy array."
+                )
+            metric = resolve_metric(self.metric, X.shape[1], self.metric_threshold)
+            return to_device_points(X, metric)
         if self.space is None:
             values = as_numbers(X, name="X", hint=_HINT, allow_nan=self.metric == "nan_euclidean")
         else:
@@ -417,7 +438,7 @@ class GMR(BaseCleaningSampler):
                 f"n_neighbors={k} needs at least {k + 1} rows, and X has {points.n} samples: "
                 "lower n_neighbors or add rows."
             )
-        return *choose(self.engine, points), k
+        return *choose(self.engine, points, self.device), k
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -428,3 +449,10 @@ class GMR(BaseCleaningSampler):
         tags.input_tags.sparse = not messy
         tags.input_tags.pairwise = self.metric == "precomputed"
         return tags
+
+
+def _rows(data: Any, positions: Ints) -> Any:
+    """Select rows, in the container that they came in."""
+    if is_on_device(data):
+        return take(data, positions)
+    return _safe_indexing(data, positions)

@@ -22,7 +22,7 @@ _EUCLIDEAN = {"euclidean", "l2", "minkowski", "p"}
 #: Metrics that mean nothing without a matrix or weights.
 _PARAMETRIC = {"mahalanobis", "seuclidean", "wminkowski"}
 #: Squares of larger coordinates leave the range of float64.
-_LARGEST = 1e150
+LARGEST = 1e150
 
 Metric = str | Callable[..., float]
 
@@ -167,9 +167,9 @@ def to_points(values: Matrix, metric: Metric, categorical: Bools | None = None) 
         )
     if metric == "cosine":
         return _normalised(values)
-    if metric in ("euclidean", "sqeuclidean") and max(values.max(), -values.min()) > _LARGEST:
+    if metric in ("euclidean", "sqeuclidean") and max(values.max(), -values.min()) > LARGEST:
         raise ValueError(
-            f"X holds values beyond {_LARGEST:g}, whose squares can't be represented: "
+            f"X holds values beyond {LARGEST:g}, whose squares can't be represented: "
             "rescale X, or pass space='auto'."
         )
     if metric == "nan_euclidean":

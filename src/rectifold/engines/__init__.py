@@ -1,9 +1,13 @@
 """Neighbour search: the choice of an engine, and the way from it to neighbourhoods."""
 
+import importlib.util
+import sys
 from contextlib import closing
+from functools import partial
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from rectifold import progress
 from rectifold._typing import Ints
@@ -13,18 +17,23 @@ from rectifold.engines.settle import settle
 from rectifold.space import Points
 
 #: Engines by name, for the metrics of the exact one.
-ENGINES: dict[str, Engine] = {"exact": exact.propose}
+ENGINES = ("exact", "gpu")
+#: "auto" takes a GPU from so many numbers on; from the second where torch is not loaded yet, which
+#: takes seconds. Measured: docs/speed.md.
+_PAYS, _PAYS_TO_LOAD = 2_000_000, 20_000_000
 
 
-def choose(name: str, points: Points) -> tuple[Engine, str]:
+def choose(name: str, points: Points, device: Any = None) -> tuple[Engine, str]:
     """Choose the engine that `engine=name` means for these points, and name it.
 
     Parameters
     ----------
     name : str
-        "auto", or a key of `ENGINES`.
+        "auto", or one of `ENGINES`.
     points : Points
         The rows to be searched.
+    device : str, int or None
+        Where engine "gpu" works; None for where the points are, or else what torch sees.
 
     Returns
     -------
@@ -33,14 +42,52 @@ def choose(name: str, points: Points) -> tuple[Engine, str]:
     name : str
         What to call it in a record.
     """
+    if name == "exact" and device is not None:
+        raise ValueError(
+            f"engine='exact' works on the CPU, and device={device!r} is for engine='gpu': pass "
+            "that, or leave device=None."
+        )
+    if points.metric in exact.METRICS:
+        if name == "gpu" or device is not None or (name == "auto" and _gpu_pays(points)):
+            return _on_gpu(device), "gpu"
+        return exact.propose, "exact"
+    if name == "gpu" or device is not None:
+        raise ValueError(
+            "engine='gpu' knows the Euclidean and the cosine metric, and metric="
+            f"{points.metric!r} is neither: leave engine='auto' and device=None."
+        )
     if points.metric == "precomputed":
         return given.FromGraph(), "precomputed"
     if points.metric in direct.METRICS:
         return direct.propose, "direct"
-    if points.metric not in exact.METRICS:
-        return given.FromMetric(), "scikit-learn"
-    name = "exact" if name == "auto" else name
-    return ENGINES[name], name
+    return given.FromMetric(), "scikit-learn"
+
+
+def _gpu_pays(points: Points) -> bool:
+    """Tell whether there is a GPU, and enough to do for it."""
+    if not isinstance(points.values, np.ndarray):
+        # Sparse rows would have to be made dense; a tensor is on its device already.
+        return not sparse.issparse(points.values)
+    least = _PAYS if "torch" in sys.modules else _PAYS_TO_LOAD
+    if points.values.size < least or importlib.util.find_spec("torch") is None:
+        return False
+    import torch
+
+    return bool(torch.cuda.is_available())
+
+
+def _on_gpu(device: Any) -> Engine:
+    """Give the engine on a device, which is looked for at once."""
+    try:
+        from rectifold.engines import gpu
+    except ModuleNotFoundError as error:
+        if error.name != "torch":
+            raise
+        raise ValueError(
+            "engine='gpu' needs PyTorch: install rectifold[gpu], or pass engine='exact', which "
+            "gives the same answer on the CPU."
+        ) from None
+    return partial(gpu.propose, device=gpu.devices.find(device))
 
 
 def search(

@@ -37,9 +37,9 @@ def settle(points: Points, proposal: Proposal, k: int) -> tuple[Ints, Floats]:
         return np.empty((0, k), dtype=np.intp), np.empty((0, k))
     counts = np.diff(proposal.offsets)
     if proposal.distances is not None and (counts == k).all():
-        table = proposal.candidates.reshape(-1, k), proposal.distances.reshape(-1, k)
-        if _in_order(proposal.rows, *table):
-            return table
+        given = proposal.candidates.reshape(-1, k), proposal.distances.reshape(-1, k)
+        if _in_order(proposal.rows, *given):
+            return given
     # The row itself is excluded by index, never by position: a duplicate at distance
     # zero may come before it.
     owner = np.repeat(np.arange(len(counts)), counts)

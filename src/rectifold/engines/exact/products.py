@@ -1,4 +1,4 @@
-"""Squared distances from matrix products: points in leaves, and the products of queries with them."""
+"""Points in leaves, and their products with queries, which tell squared distances."""
 
 from dataclasses import dataclass, replace
 

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from scipy import sparse
 
-from rectifold._typing import Ints, Matrix
+from rectifold._typing import Ints, Matrix, Tensor
 from rectifold.engines.contract import Answer, Certified, Looked, Proposal
 from rectifold.engines.directions import apart_from_zero
 from rectifold.engines.exact.leaves import EMPTY
@@ -20,7 +20,6 @@ from rectifold.engines.gpu.groups import Groups, group
 from rectifold.engines.gpu.remaining import Found, Searcher, ordered
 from rectifold.space import Points
 
-Tensor = torch.Tensor
 #: Slots of a leaf, at least.
 LEAF = 128
 #: Bytes that points take, for each number of theirs, while they are brought into leaves.
@@ -54,7 +53,17 @@ def propose(
     def among(values: Matrix, labels: Ints, ceiling: float) -> Generator[Answer, None, None]:
         return _propose(values, labels, k, where, str(points.metric), ceiling)
 
-    yield from apart_from_zero(points, labels, k, among)
+    answers = apart_from_zero(points, labels, k, among)
+    try:
+        while True:
+            # Left between answers: what the program around has chosen holds there.
+            with devices.in_full(where), torch.inference_mode():
+                answer = next(answers, None)
+            if answer is None:
+                return
+            yield answer
+    finally:
+        answers.close()
 
 
 def _propose(
@@ -113,7 +122,7 @@ def as_tensor(values: Matrix, device: torch.device) -> Tensor:
     if sparse.issparse(values):
         values = values.toarray()
     if isinstance(values, np.ndarray):
-        values = torch.from_numpy(np.require(values, requirements=["C", "W"]))
+        return devices.sent(values, device)
     tensor: Tensor = values.to(device)
     return tensor
 

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 
 import torch
 
+from rectifold._typing import Tensor
 from rectifold.engines.exact.certificates import FIRST, GLANCE, GROWTH, MANY
 from rectifold.engines.exact.leaves import EMPTY
-from rectifold.engines.gpu.frame import Frame, product
-from rectifold.engines.gpu.selection import count, kth_at_least
-
-Tensor = torch.Tensor
+from rectifold.engines.gpu.frame import Frame, blocks_of
+from rectifold.engines.gpu.reductions import highest, highest_of_all, nearer
+from rectifold.engines.gpu.selection import kth_at_least
 
 
 @dataclass(slots=True, eq=False)
@@ -48,13 +48,13 @@ class Certifier:
         self.k = k
         self.ceiling = ceiling
         leaves = frame.leaves
-        self.by_leaf = None
+        self.weights = None
         if weights is not None:
-            self.by_leaf = weights.view(-1, leaves.size).to(frame.device)
+            self.weights = weights.view(-1, leaves.size).to(frame.device)
         self.standing = Standing(
-            bounds=torch.full((len(leaves.order),), math.inf, dtype=torch.float64).to(frame.home),
+            bounds=torch.full_like(frame.squares, math.inf),
             certified=leaves.order == EMPTY,
-            enemies=torch.full((len(leaves.order),), ceiling, dtype=torch.float64).to(frame.home),
+            enemies=torch.full_like(frame.squares, ceiling),
         )
 
     def certify(self) -> Iterator[Tensor]:
@@ -100,8 +100,8 @@ class Certifier:
 
         def glance(part: slice) -> tuple[Tensor, int]:
             some = places[part]
-            leaf = frame.nearest(some, others, GLANCE)
-            return self._nearest(some, *pairs_of(leaf))
+            query, leaf, _ = by_leaf(frame.nearest(some, others, GLANCE))
+            return self._nearest(some, query, leaf)
 
         keep = []
         for part, (found, pairs) in frame.budget.pieces(len(places), len(others) + 64, glance):
@@ -125,9 +125,9 @@ class Certifier:
         def look(part: slice) -> tuple[Tensor, int]:
             some = places[part]
             mask = frame.near(some, standing.bounds[some], others)
-            seen = int(mask.sum())
-            if 2 * seen > mask.numel():
-                return self._nearest_of_all(some, others)
+            if 2 * int(mask.sum()) > mask.numel():
+                found = highest_of_all(frame, frame.queries(some), others)
+                return found[:-1], len(some) * len(others) * frame.leaves.size
             leaf, query = torch.nonzero(mask.T, as_tuple=True)
             return self._nearest(some, query, others[leaf])
 
@@ -144,25 +144,9 @@ class Certifier:
 
     def _nearest(self, places: Tensor, query: Tensor, leaf: Tensor) -> tuple[Tensor, int]:
         """The largest product of each query with the leaves it looks at."""
-        frame, pairs = self.frame, 0
-        highest = torch.full((len(places) + 1,), -math.inf, device=frame.device)
-        highest = highest.to(frame.table.dtype)
-        for blocks in frame.look(frame.queries(places), query, leaf):
-            found = blocks.products.amax(dim=2)
-            highest.scatter_reduce_(0, blocks.queries.ravel(), found.ravel(), "amax")
-            pairs += blocks.products.numel()
-        return highest[:-1], pairs
-
-    def _nearest_of_all(self, places: Tensor, others: Tensor) -> tuple[Tensor, int]:
-        """The same where all queries look at all leaves."""
-        frame = self.frame
-        queries = frame.queries(places)[:-1]
-        step = max(1, frame.budget.numbers // (len(places) * frame.leaves.size))
-        highest = [
-            product(queries, frame.targets(some).flatten(0, 1)).amax(dim=1)
-            for some in torch.split(others, step)
-        ]
-        return torch.stack(highest).amax(dim=0), len(places) * len(others) * frame.leaves.size
+        blocks = blocks_of(query, leaf, len(places))
+        found = highest(self.frame, self.frame.queries(places), blocks)
+        return found[:-1], blocks.queries.numel() * self.frame.leaves.size
 
     def _rounds(self, left: Tensor) -> Iterator[Tensor]:
         """Count nearer rows of the same class, in more and more leaves."""
@@ -190,14 +174,10 @@ class Certifier:
         def look(part: slice) -> tuple[Tensor, int]:
             some = places[part]
             bounds = frame.rounding.below(standing.enemies[some], frame.squares[some])
-            query, leaf = pairs_of(frame.nearest(some, which, number))
-            counts = torch.zeros(len(some) + 1, dtype=torch.int64, device=frame.device)
-            pairs = 0
-            for blocks in frame.look(frame.queries(some, bounds), query, leaf):
-                weights = None if self.by_leaf is None else self.by_leaf[blocks.leaves]
-                nearer = count(blocks.products > 0, weights)
-                counts.index_add_(0, blocks.queries.ravel(), nearer.ravel())
-                pairs += blocks.products.numel()
+            query, leaf, _ = by_leaf(frame.nearest(some, which, number))
+            blocks = blocks_of(query, leaf, len(some))
+            counts = nearer(frame, frame.queries(some, bounds), blocks, self.weights)
+            pairs = blocks.queries.numel() * frame.leaves.size
             # The rows on the query's own point are counted too, itself among them.
             return (counts[:-1] > self.k).to(frame.home), pairs
 
@@ -208,8 +188,10 @@ class Certifier:
         )
 
 
-def pairs_of(leaf: Tensor) -> tuple[Tensor, Tensor]:
-    """Turn leaves by query into pairs of query and leaf, in the order of leaves."""
-    query = torch.arange(len(leaf), device=leaf.device)[:, None].expand_as(leaf)
+def by_leaf(leaf: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Order pairs of a query and one of its leaves by leaf.
+
+    Gives the query and the leaf of each pair, and its place among all in the order of queries.
+    """
     leaves, order = torch.sort(leaf.ravel(), stable=True)
-    return query.ravel()[order], leaves
+    return order // leaf.shape[1], leaves, order

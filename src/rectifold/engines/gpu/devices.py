@@ -1,18 +1,24 @@
 """Devices of torch: which one is meant, how much fits on it, and products that are not abridged."""
 
 import contextlib
+import warnings
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
+import numpy as np
 import torch
+
+from rectifold._typing import Floats
 
 Result = TypeVar("Result")
 #: Numbers that one operation holds at once: at most this, and at most such a part of what is free.
-_MOST, _PART = 1 << 27, 32
+_MOST, _PART = 1 << 29, 32
 #: With fewer nothing can be done.
 _LEAST = 1 << 12
 #: The part of a device's free memory that points may fill.
 _FILLED = 0.5
+#: Bytes of an array that go to a device at once.
+_STAGE = 1 << 24
 
 
 def find(name: Any = None) -> torch.device:
@@ -31,8 +37,8 @@ def find(name: Any = None) -> torch.device:
         found = best()
         if found is None:
             raise ValueError(
-                "engine='gpu' found no GPU that torch can use: pass engine='exact', which gives the "
-                "same answer on the CPU."
+                "engine='gpu' found no GPU that torch can use: pass engine='exact', which gives "
+                "the same answer on the CPU."
             )
         return found
     try:
@@ -65,7 +71,7 @@ def _seen() -> str:
 
 def doubles(device: torch.device) -> bool:
     """Tell whether a device computes in float64."""
-    return device.type != "mps"
+    return bool(device.type != "mps")
 
 
 def free_bytes(device: torch.device) -> int:
@@ -76,7 +82,7 @@ def free_bytes(device: torch.device) -> int:
     held = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
     share = getattr(torch.cuda, "get_per_process_memory_fraction", lambda _: 1.0)(device)
     allowed = int(share * whole) - torch.cuda.memory_allocated(device)
-    return max(0, min(free + held, allowed))
+    return max(0, min(int(free + held), allowed))
 
 
 def home_of(device: torch.device, n_bytes: int) -> torch.device:
@@ -86,7 +92,7 @@ def home_of(device: torch.device, n_bytes: int) -> torch.device:
     return torch.device("cpu")
 
 
-class TooMuch(Exception):
+class TooMuchError(Exception):
     """Part of the work would hold too many numbers at once."""
 
 
@@ -134,7 +140,7 @@ class Budget:
             except torch.OutOfMemoryError:
                 self.shrink()
                 continue
-            except TooMuch:
+            except TooMuchError:
                 most = max(1, (part.stop - part.start) // 2)
                 continue
             yield part, result
@@ -144,20 +150,50 @@ class Budget:
         """Do less at once from now on."""
         if self.numbers <= _LEAST:
             raise MemoryError(
-                f"{self.device} has too little free memory for a search: pass engine='exact', which "
-                "needs none of it."
+                f"{self.device} has too little free memory for a search: pass engine='exact', "
+                "which needs none of it."
             ) from None
         self.numbers = max(_LEAST, self.numbers // 4)
         if self.device.type == "cuda":
             torch.cuda.empty_cache()
 
 
+def sent(values: Floats, device: torch.device) -> torch.Tensor:
+    """Bring an array to a device, through memory that it can read while more is written there."""
+    with warnings.catch_warnings():
+        # That torch can't protect an array that is read only; nothing is written to it.
+        warnings.filterwarnings("ignore", message="The given NumPy array is not writable")
+        source = torch.from_numpy(np.ascontiguousarray(values))
+    if device.type != "cuda" or source.nbytes < 2 * _STAGE:
+        return source.to(device)
+    target = torch.empty_like(source, device=device)
+    rows = max(1, _STAGE // max(1, source[0].nbytes))
+    stages = [torch.empty_like(source[:rows], pin_memory=True) for _ in range(2)]
+    done = [torch.cuda.Event() for _ in stages]
+    for number, at in enumerate(range(0, len(source), rows)):
+        stage, event = stages[number % 2], done[number % 2]
+        part = source[at : at + rows]
+        event.synchronize()
+        stage[: len(part)].copy_(part)
+        target[at : at + rows].copy_(stage[: len(part)], non_blocking=True)
+        event.record(torch.cuda.current_stream(device))
+    for event in done:
+        event.synchronize()
+    return target
+
+
 @contextlib.contextmanager
-def in_full() -> Iterator[None]:
+def in_full(device: torch.device) -> Iterator[None]:
     """Have float32 products computed in float32: the bounds on rounding hold for nothing less.
 
     Whatever the program around has chosen for its own products is put back.
     """
+    with torch.autocast(device.type, enabled=False), _precisely():
+        yield
+
+
+@contextlib.contextmanager
+def _precisely() -> Iterator[None]:
     backends = [torch.backends.cuda.matmul, torch.backends.mkldnn.matmul]
     if hasattr(torch.backends.cuda.matmul, "fp32_precision"):
         before = [backend.fp32_precision for backend in backends]

@@ -6,31 +6,73 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
+from torch.nn import functional
 
+from rectifold._typing import Tensor
 from rectifold.engines.exact.leaves import EMPTY
-from rectifold.engines.gpu.devices import Budget, in_full
+from rectifold.engines.gpu.devices import Budget
 from rectifold.engines.gpu.leaves import Leaves, partition
 from rectifold.engines.rounding import Rounding, ball_margin, rounding, underflow
 
-Tensor = torch.Tensor
 #: Rows whose medians are the centre, and rows from which directions are found.
 _SAMPLE, _MORE = 256, 2048
 #: The largest coordinate after scaling is below 2 to this; see `exact.coordinates`.
 _LARGEST = 40
 #: Wider points have a sketch of so many projections.
 _WIDE, _PROJECTIONS = 128, 64
+#: Queries of a block: from 2 to the first to 2 to the second.
+_NARROW, _BROAD = 4, 7
 _U = float(torch.finfo(torch.float32).eps) / 2
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Blocks:
-    """Some of what is looked at: each block is a leaf, and queries that look at it."""
+    """What is looked at: each block is a leaf, and some of the queries that look at it."""
 
     leaves: Tensor
-    #: Numbers of queries, one row a block; one more than the last query stands for nobody.
+    #: Numbers of pairs of a query and the block's leaf, one row a block; one more than the last
+    #: pair stands for nobody.
+    pairs: Tensor
+    #: The queries of those; one more than the last query is nobody.
     queries: Tensor
-    #: (b - squared distance) / 2, of shape (n_blocks, n_queries, size of a leaf).
-    products: Tensor
+
+    def split(self, step: int) -> Iterator["Blocks"]:
+        """So many blocks at a time."""
+        parts = (torch.split(one, step) for one in (self.leaves, self.pairs, self.queries))
+        return (Blocks(*part) for part in zip(*parts, strict=True))
+
+
+def blocks_of(query: Tensor, leaf: Tensor, n_queries: int) -> Blocks:
+    """Group pairs of a query and a leaf by leaf.
+
+    So each query is multiplied with the leaves it has to see and hardly others, and that in few and
+    large operations.
+
+    Parameters
+    ----------
+    query, leaf : Tensor of shape (n_pairs,)
+        Which query looks at which leaf, by their numbers; leaves ascending.
+    n_queries : int
+        How many queries there are.
+
+    Returns
+    -------
+    Blocks
+    """
+    which, counts = torch.unique_consecutive(leaf, return_counts=True)
+    # Blocks of a fraction of what a leaf has to be seen by, so that few places are empty.
+    half = len(leaf) / max(1, len(which)) / 2
+    width = 2 ** min(max(round(math.log2(half)), _NARROW), _BROAD) if half > 0 else 2**_NARROW
+    blocks = (counts + width - 1) // width
+    first = torch.cumsum(blocks, 0) - blocks
+    begins = torch.cumsum(counts, 0) - counts
+    owner = torch.repeat_interleave(counts)
+    pairs = torch.arange(len(leaf), device=leaf.device)
+    within = pairs - begins[owner]
+    table = leaf.new_full((int(blocks.sum()), width), len(leaf))
+    table[first[owner] + within // width, within % width] = pairs
+    query = functional.pad(query, (0, 1), value=n_queries)
+    return Blocks(torch.repeat_interleave(which, blocks), table, query[table])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -65,15 +107,13 @@ class Frame:
         """Where points are kept, and all but products is computed."""
         return self.table.device
 
-    def queries(self, places: Tensor, bounds: Tensor | float = 0.0) -> Tensor:
+    def queries(self, places: Tensor, bounds: Tensor | None = None) -> Tensor:
         """Points as the left side of products, each with its bound; a last row is nobody."""
         squares = self.squares[places]
-        bounds = torch.as_tensor(bounds, dtype=squares.dtype, device=self.home)
-        left = self.table.new_zeros((len(places) + 1, self.table.shape[1]))
-        left[:-1] = self.table[places]
-        left[:-1, -2] = (self.rounding.clipped(bounds) - squares) / 2
+        within = -squares if bounds is None else self.rounding.clipped(bounds) - squares
+        left = functional.pad(self.table[places], (0, 0, 0, 1))
+        left[:, -2] = functional.pad(within / 2, (0, 1), value=-4 * self.rounding.reach)
         left[:-1, -1] = 1
-        left[-1, -2] = -4 * self.rounding.reach
         return left.to(self.device)
 
     def targets(self, leaves: Tensor | slice) -> Tensor:
@@ -92,40 +132,27 @@ class Frame:
         left[:, :, -1] = 1
         return product(left, targets)
 
-    def look(self, queries: Tensor, query: Tensor, leaf: Tensor) -> Iterator[Blocks]:
-        """Multiply queries with leaves.
+    def look(self, queries: Tensor, blocks: Blocks) -> Iterator[tuple[Blocks, Tensor]]:
+        """Multiply queries with the leaves they look at.
 
         Parameters
         ----------
         queries : Tensor
             As `queries` gives them.
-        query, leaf : Tensor of shape (n_pairs,)
-            Which query looks at which leaf, by their numbers; leaves ascending.
+        blocks : Blocks
+            Who looks at which leaf.
 
         Yields
         ------
-        Blocks
-            Of bounded size.
+        blocks : Blocks
+            Some of them.
+        products : Tensor of shape (n_blocks, n_queries, size of a leaf)
+            (b - squared distance) / 2; far below zero at an empty slot, and for nobody.
         """
-        if not len(leaf):
-            return
-        which, counts = torch.unique_consecutive(leaf, return_counts=True)
-        # Blocks of a fraction of what a leaf has to be seen by, so that few places are empty.
-        mean = len(leaf) / len(which)
-        width = int(2 ** min(max(round(math.log2(mean / 2)), 3), 7)) if mean > 2 else 8
-        blocks = (counts + width - 1) // width
-        first = torch.cumsum(blocks, 0) - blocks
-        begins = torch.cumsum(counts, 0) - counts
-        owner = torch.repeat_interleave(counts)
-        within = torch.arange(len(leaf), device=leaf.device) - begins[owner]
-        table = leaf.new_full((int(blocks.sum()), width), len(queries) - 1)
-        table[first[owner] + within // width, within % width] = query
-        leaf = torch.repeat_interleave(which, blocks)
-        columns, size = queries.shape[1], self.leaves.size
-        step = max(1, self.budget.numbers // (width * size + (width + size) * columns))
-        for at in range(0, len(leaf), step):
-            some, who = leaf[at : at + step], table[at : at + step]
-            yield Blocks(some, who, product(queries[who], self.targets(some)))
+        width, size = blocks.queries.shape[1], self.leaves.size
+        each = width * size + (width + size) * queries.shape[1]
+        for some in blocks.split(max(1, self.budget.numbers // each)):
+            yield some, product(queries[some.queries], self.targets(some.leaves))
 
     def near(self, places: Tensor, bounds: Tensor, which: Tensor) -> Tensor:
         """Tell which leaves can hold a point within the bounds of each query.
@@ -184,9 +211,8 @@ class Frame:
 
 
 def product(left: Tensor, right: Tensor) -> Tensor:
-    """Multiply points with points, in the precision that they have."""
-    with in_full(), torch.autocast(left.device.type, enabled=False):
-        return left @ right.transpose(-1, -2)
+    """Multiply points with points."""
+    return left @ right.transpose(-1, -2)
 
 
 def build(

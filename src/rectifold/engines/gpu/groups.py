@@ -5,10 +5,9 @@ from typing import Any
 
 import torch
 
+from rectifold._typing import Tensor
 from rectifold.engines.exact.groups import MIXED
 from rectifold.engines.gpu.devices import Budget
-
-Tensor = torch.Tensor
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -25,6 +24,8 @@ class Groups:
 
     def rows(self, points: Tensor) -> tuple[Tensor, Tensor]:
         """All rows that lie on some points, and for each the number of its point among them."""
+        if self.members is None:
+            return points, torch.arange(len(points), device=points.device)
         counts = self.counts[points]
         owner = torch.repeat_interleave(counts)
         return self.some_rows(points, counts, owner), owner

@@ -1,15 +1,15 @@
-"""Points partitioned into leaves on a device, as `rectifold.engines.exact.leaves` does on the CPU."""
+"""Points partitioned into leaves on a device, as `exact.leaves` does it on the CPU."""
 
 import math
 from dataclasses import dataclass
 
 import torch
 
+from rectifold._typing import Tensor
 from rectifold.engines.exact.leaves import EMPTY
 from rectifold.engines.gpu.devices import Budget
 from rectifold.engines.rounding import ball_margin
 
-Tensor = torch.Tensor
 #: Points of a node from which its principal directions are found.
 _SAMPLE = 256
 _TINY = 1e-30
@@ -59,9 +59,7 @@ def partition(sketch: Tensor, blur: Tensor, classes: Tensor, size: int, budget: 
     order, labels, arranged, balls = [], [], [], []
     ordered, by_class = torch.sort(classes, stable=True)
     values, counts = torch.unique_consecutive(ordered, return_counts=True)
-    for label, mine in zip(
-        values.tolist(), torch.split(by_class, counts.tolist()), strict=True
-    ):
+    for label, mine in zip(values.tolist(), torch.split(by_class, counts.tolist()), strict=True):
         places, points = _arranged(sketch, mine, size, generator, budget)
         moved = torch.where(places == EMPTY, 0.0, blur[places]).view(-1, size).amax(dim=1)
         balls.append(_balls(points.view(-1, size, sketch.shape[1]), moved, budget))
@@ -132,13 +130,11 @@ def _directions(blocks: Tensor, count: int, generator: torch.Generator) -> Tenso
         some = torch.randint(0, n, (_SAMPLE,), generator=generator, device=blocks.device)
         sample = blocks[:, some]
     centred = sample - sample.mean(dim=1, keepdim=True)
+    # Scaled, so that products of many coordinates stay in range.
+    centred /= centred.abs().amax(dim=(1, 2), keepdim=True) + _TINY
     basis = torch.randn((number, m, count), generator=generator, device=blocks.device)
     for _ in range(3):
-        step = centred @ basis
-        # Scaled, so that products of three coordinates stay in range.
-        step /= step.abs().amax(dim=(1, 2), keepdim=True) + _TINY
-        basis = centred.transpose(1, 2) @ step
-        basis /= basis.abs().amax(dim=(1, 2), keepdim=True) + _TINY
+        basis = centred.transpose(1, 2) @ (centred @ basis)
         first = basis[:, :, :1] / (basis[:, :, :1].norm(dim=1, keepdim=True) + _TINY)
         if count == 1:
             basis = first

@@ -1,25 +1,25 @@
 """The search on a device for rows without a certificate, down to the order of their neighbours."""
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
+from torch.nn import functional
 
 from rectifold._summing import add_columns
+from rectifold._typing import Tensor
 from rectifold.engines.exact.groups import MIXED
 from rectifold.engines.exact.remaining import FIRST
-from rectifold.engines.gpu.certificates import pairs_of
-from rectifold.engines.gpu.devices import TooMuch
-from rectifold.engines.gpu.frame import Frame
+from rectifold.engines.gpu.certificates import by_leaf
+from rectifold.engines.gpu.devices import TooMuchError
+from rectifold.engines.gpu.frame import Frame, blocks_of
 from rectifold.engines.gpu.groups import Groups
 from rectifold.engines.gpu.selection import kth_at_least
 
-Tensor = torch.Tensor
-#: As long as so many times more leaves are near than were looked at, more are looked at before
-#: all that can be neighbours are collected; the number grows by this factor.
-_GROWTH = 4
+#: Where bounds let pass more than so many times the points needed, they are lowered once more, by
+#: looking at so many times as many leaves. That is told from a sample, where queries are many.
+_CROWD, _GROWTH, _SAMPLE, _FEW = 32, 8, 64, 8192
 #: Pairs of neighbours held at once are at most such a part of all numbers.
 _HELD = 8
 
@@ -49,34 +49,22 @@ class Found:
         )
 
 
+@dataclass(frozen=True, slots=True, eq=False)
 class Searcher:
-    """Finds the points that can be among the k nearest rows.
+    """Finds the points that can be among the k nearest rows."""
 
-    Parameters
-    ----------
-    frame : Frame
-        Points in leaves.
-    groups : Groups
-        The rows on each point.
-    classes : Tensor of shape (n_points,)
-        The class of each point.
-    k : int
-        Neighbours per row.
-    metric : str
-        Of the distances.
-    ceiling : float
-        A distance at which rows of other classes lie that are not among the points.
-    """
-
-    def __init__(
-        self, frame: Frame, groups: Groups, classes: Tensor, k: int, metric: str, ceiling: float
-    ) -> None:
-        self.frame = frame
-        self.groups = groups
-        self.classes = classes
-        self.k = k
-        self.metric = metric
-        self.ceiling = ceiling
+    #: Points in leaves.
+    frame: Frame
+    #: The rows on each point.
+    groups: Groups
+    #: The class of each point.
+    classes: Tensor
+    #: Neighbours per row.
+    k: int
+    #: Of the distances.
+    metric: str
+    #: A distance at which rows of other classes lie that are not among the points.
+    ceiling: float
 
     def search(self, places: Tensor, bounds: Tensor) -> Iterator[Found]:
         """Search for the neighbours of some places, with bounds on how far they can be.
@@ -87,84 +75,91 @@ class Searcher:
             For every place once.
         """
         frame = self.frame
-        number = min(frame.leaves.n, FIRST)
-        # The row itself is among them, so k + 1 are counted.
-        if number * frame.leaves.size > self.k:
+        if frame.table.dtype != torch.float64:
+            # What rounding hides now, it hides behind lower bounds as well.
+            coarse = ~frame.rounding.resolves(bounds, frame.squares[places])
+            if bool(coarse.any()):
+                again = replace(self, frame=frame.finer())
+                yield from again.search(places[coarse], bounds[coarse])
+                places, bounds = places[~coarse], bounds[~coarse]
+        number = FIRST
+        bounds = self._tightened(places, bounds, number)
+        while self._crowded(places, bounds) and number < frame.leaves.n:
+            number *= _GROWTH
             bounds = self._tightened(places, bounds, number)
-        double = frame.table.dtype == torch.float64
-        fine = torch.ones_like(places, dtype=torch.bool)
-        if not double:
-            fine = frame.rounding.resolves(bounds, frame.squares[places])
-        some, within = places[fine], bounds[fine]
 
         def collect(part: slice) -> Found:
-            return self._collected(some[part], within[part])
+            return self._judged(*self._collected(places[part], bounds[part]))
 
         each = 2 * frame.leaves.n + frame.table.shape[1]
-        for _, found in frame.budget.pieces(len(some), each, collect):
+        for _, found in frame.budget.pieces(len(places), each, collect):
             yield found
-        if not bool(fine.all()):
-            again = Searcher(
-                frame.finer(), self.groups, self.classes, self.k, self.metric, self.ceiling
-            )
-            yield from again.search(places[~fine], bounds[~fine])
+
+    def _crowded(self, places: Tensor, bounds: Tensor) -> bool:
+        """Tell from a few of many queries whether bounds let far too many points pass."""
+        if len(places) < _FEW:
+            return False
+        some = torch.linspace(0, len(places) - 1, _SAMPLE, device=places.device).long()
+        try:
+            owner = self._hits(places[some], bounds[some])[0]
+        except TooMuchError:
+            return True
+        return len(owner) > _CROWD * (self.k + 1) * _SAMPLE
 
     def _tightened(self, places: Tensor, bounds: Tensor, number: int) -> Tensor:
         """Lower bounds to the k-th nearest point of the nearest leaves."""
-        frame, bounds = self.frame, bounds.clone()
+        frame = self.frame
+        number = min(number, frame.leaves.n)
+        # The row itself is among them, so k + 1 are counted.
+        if number * frame.leaves.size <= self.k or not len(places):
+            return bounds
         every = torch.arange(frame.leaves.n, device=frame.device)
-        left = torch.arange(len(places), device=frame.home)
-        while len(left):
 
-            def look(part: slice, left: Tensor = left, number: int = number) -> tuple[Tensor, Tensor]:
-                some = left[part]
-                kth = self._kth(places[some], frame.nearest(places[some], every, number))
-                lower = torch.minimum(bounds[some], frame.at_most(kth, places[some]))
-                near = frame.near(places[some], lower, every).sum(dim=1)
-                return lower, near.to(frame.home)
+        def look(part: slice) -> Tensor:
+            some = places[part]
+            kth = self._kth(some, frame.nearest(some, every, number))
+            return torch.minimum(bounds[part], frame.at_most(kth, some))
 
-            each = 2 * frame.leaves.n + number * frame.leaves.size
-            again = []
-            for part, (lower, near) in frame.budget.pieces(len(left), each, look):
-                bounds[left[part]] = lower
-                again.append(near > _GROWTH * number)
-            left = left[torch.cat(again)]
-            number *= _GROWTH
-        return bounds
+        each = frame.leaves.n + number * frame.leaves.size
+        pieces = frame.budget.pieces(len(places), each, look)
+        return torch.cat([lower for _, lower in pieces])
 
     def _kth(self, places: Tensor, leaves: Tensor) -> Tensor:
         """A product that k rows and the query have at least, with points of its nearest leaves."""
-        frame, number = self.frame, leaves.shape[1]
-        size = frame.leaves.size
-        slot = torch.arange(number, device=leaves.device).expand_as(leaves)
-        query, leaf = pairs_of(leaves)
-        # Which of a query's leaves a pair is, in the order of pairs.
-        slots = torch.zeros((len(places) + 1, frame.leaves.n), dtype=torch.int16).to(frame.device)
-        slots[:-1].scatter_(1, leaves, slot.to(torch.int16))
-        nearest = torch.full((len(places) + 1, number, size), -math.inf, dtype=frame.table.dtype)
-        nearest = nearest.to(frame.device)
-        for blocks in frame.look(frame.queries(places), query, leaf):
-            where = slots[blocks.queries, blocks.leaves[:, None]].long()
-            nearest[blocks.queries, where] = blocks.products
-        return kth_at_least(nearest[:-1].flatten(1), self.k + 1)
+        frame = self.frame
+        query, leaf, place = by_leaf(leaves)
+        place = functional.pad(place, (0, 1), value=len(leaf))
+        queries = frame.queries(places)
+        nearest = queries.new_empty((len(leaf) + 1, frame.leaves.size))
+        for some, products in frame.look(queries, blocks_of(query, leaf, len(places))):
+            nearest[place[some.pairs]] = products
+        return kth_at_least(nearest[:-1].view(len(places), -1), self.k + 1)
 
-    def _collected(self, places: Tensor, bounds: Tensor) -> Found:
-        """All points within the bounds, cut to those that the order can keep."""
+    def _hits(self, places: Tensor, bounds: Tensor) -> tuple[Tensor, Tensor, int]:
+        """All points within the bounds: whose, at which place, and how many pairs that took."""
         frame, home = self.frame, self.frame.home
         every = torch.arange(frame.leaves.n, device=frame.device)
         leaf, query = torch.nonzero(frame.near(places, bounds, every).T, as_tuple=True)
         within = frame.rounding.above(bounds, frame.squares[places])
         hits, held, pairs = [], 0, 0
-        for blocks in frame.look(frame.queries(places, within), query, leaf):
-            block, who, point = torch.nonzero(blocks.products > 0, as_tuple=True)
-            pairs += blocks.products.numel()
+        blocks = blocks_of(query, leaf, len(places))
+        for some, products in frame.look(frame.queries(places, within), blocks):
+            block, who, point = torch.nonzero(products > 0, as_tuple=True)
+            pairs += products.numel()
             held += len(point)
             if held * _HELD > frame.budget.numbers and len(places) > 1:
-                raise TooMuch
-            place = blocks.leaves[block] * frame.leaves.size + point
-            hits.append((blocks.queries[block, who].to(home), place.to(home)))
+                raise TooMuchError
+            place = some.leaves[block] * frame.leaves.size + point
+            hits.append((some.queries[block, who].to(home), place.to(home)))
         owner, place = (torch.cat(parts) for parts in zip(*hits, strict=True))
-        order = frame.leaves.order
+        return owner, place, pairs
+
+    def _collected(
+        self, places: Tensor, bounds: Tensor
+    ) -> tuple[Tensor, Tensor, Tensor, Tensor, int]:
+        """Points, and for each its neighbours, nearest first, as far as the order can keep them."""
+        owner, place, pairs = self._hits(places, bounds)
+        order = self.frame.leaves.order
         points, neighbours = order[places], order[place]
         distances = self._distances(points[owner], neighbours)
         # By owner, then by distance.
@@ -172,8 +167,7 @@ class Searcher:
         by_owner = by_distance[torch.argsort(owner[by_distance], stable=True)]
         owner, neighbours, distances = owner[by_owner], neighbours[by_owner], distances[by_owner]
         keep = self._kept(owner, neighbours, distances, len(points))
-        owner, neighbours, distances = owner[keep], neighbours[keep], distances[keep]
-        return self._judged(points, owner, neighbours, distances, pairs)
+        return points, owner[keep], neighbours[keep], distances[keep], pairs
 
     def _distances(self, left: Tensor, right: Tensor) -> Tensor:
         """The distances that `rectifold.engines.settle` computes, to the last bit."""
@@ -204,7 +198,8 @@ class Searcher:
         """Certify points whose neighbours are all of their class; give those of the others."""
         mine = self.classes[points]
         strangers = (self.classes[neighbours] != mine[owner]) | (distances >= self.ceiling)
-        doubtful = (mine == MIXED).scatter_reduce(0, owner, strangers, "amax")
+        doubtful = mine == MIXED
+        doubtful[owner[strangers]] = True
         keep = doubtful[owner]
         owner, neighbours, distances = owner[keep], neighbours[keep], distances[keep]
         counts = torch.bincount(owner, minlength=len(points))[doubtful]
@@ -213,7 +208,7 @@ class Searcher:
 
 
 def _roots(squares: Tensor) -> Tensor:
-    """Square roots that are correctly rounded, as NumPy's and CUDA's are and torch's on the CPU not."""
+    """Square roots that are correctly rounded: NumPy's and CUDA's are, torch's on the CPU not."""
     if squares.device.type == "cpu":
         return torch.from_numpy(np.sqrt(squares.numpy()))
     return squares.sqrt()

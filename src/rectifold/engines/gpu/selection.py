@@ -1,10 +1,9 @@
-"""Selection and counting along the rows of a block of products, on a device."""
+"""Selection along the rows of a block of products, on a device."""
 
 import torch
 
+from rectifold._typing import Tensor
 from rectifold.engines.exact.selection import STRIDES
-
-Tensor = torch.Tensor
 
 
 def kth_at_least(block: Tensor, k: int) -> Tensor:
@@ -22,10 +21,3 @@ def kth_at_least(block: Tensor, k: int) -> Tensor:
             largest[..., : width - cut] = torch.maximum(largest[..., : width - cut], rest)
         block = largest
     return block.topk(k, dim=-1, sorted=False).values.amin(dim=-1)
-
-
-def count(mask: Tensor, weights: Tensor | None) -> Tensor:
-    """Add up, along the last axis, the weights where a mask is true; None counts."""
-    if weights is None:
-        return mask.sum(dim=-1)
-    return torch.where(mask, weights.unsqueeze(-2), 0).sum(dim=-1)

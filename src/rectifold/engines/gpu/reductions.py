@@ -1,0 +1,103 @@
+"""Products of queries with leaves, reduced to one number a query: the nearest, or how many are.
+
+On a CUDA device with Triton they are computed, compared and summed in one pass, by `kernels`;
+elsewhere by torch's operations, which write every product to memory.
+"""
+
+import importlib.util
+import math
+from typing import Any
+
+import torch
+
+from rectifold._typing import Tensor
+from rectifold.engines.gpu.frame import Blocks, Frame, product
+
+
+def highest(frame: Frame, queries: Tensor, blocks: Blocks) -> Tensor:
+    """Give the largest product of each query with the points it looks at.
+
+    Parameters
+    ----------
+    frame : Frame
+        Points in leaves.
+    queries : Tensor
+        As `Frame.queries` gives them.
+    blocks : Blocks
+        Who looks at which leaf.
+
+    Returns
+    -------
+    Tensor of shape (n_queries + 1,)
+        Of nobody, anything.
+    """
+    result = queries.new_full((len(queries),), -math.inf)
+    kernels = _fused(frame)
+    if kernels is not None:
+        found = kernels.highest(
+            queries, blocks.queries, frame.table, blocks.leaves, frame.leaves.size
+        )
+        return result.scatter_reduce_(0, blocks.queries.ravel(), found.ravel(), "amax")
+    for some, products in frame.look(queries, blocks):
+        result.scatter_reduce_(0, some.queries.ravel(), products.amax(dim=2).ravel(), "amax")
+    return result
+
+
+def highest_of_all(frame: Frame, queries: Tensor, leaves: Tensor) -> Tensor:
+    """The same where all queries look at all of some leaves: one large product."""
+    step = max(1, frame.budget.numbers // (len(queries) * frame.leaves.size))
+    parts = [
+        product(queries, frame.targets(some).flatten(0, 1)).amax(dim=1)
+        for some in torch.split(leaves, step)
+    ]
+    return torch.stack(parts).amax(dim=0)
+
+
+def nearer(frame: Frame, queries: Tensor, blocks: Blocks, weights: Tensor | None) -> Tensor:
+    """Count for each query the rows that are nearer than its bound, of those it looks at.
+
+    Parameters
+    ----------
+    frame : Frame
+        Points in leaves.
+    queries : Tensor
+        As `Frame.queries` gives them.
+    blocks : Blocks
+        Who looks at which leaf.
+    weights : Tensor of shape (n_leaves, size of a leaf) or None
+        How many rows lie on each point; None where it is one each.
+
+    Returns
+    -------
+    Tensor of shape (n_queries + 1,)
+        Of nobody, anything.
+    """
+    result = torch.zeros(len(queries), dtype=torch.int64, device=queries.device)
+    kernels = _fused(frame)
+    if kernels is not None:
+        found = kernels.nearer(
+            queries, blocks.queries, frame.table, blocks.leaves, frame.leaves.size, weights
+        )
+        return result.index_add_(0, blocks.queries.ravel(), found.ravel())
+    for some, products in frame.look(queries, blocks):
+        mask = products > 0
+        if weights is None:
+            counts = mask.sum(dim=2)
+        else:
+            counts = torch.where(mask, weights[some.leaves].unsqueeze(1), 0).sum(dim=2)
+        result.index_add_(0, some.queries.ravel(), counts.ravel())
+    return result
+
+
+def _fused(frame: Frame) -> Any:
+    """Give the kernels, where they can be used."""
+    on_device = frame.device.type == "cuda" and frame.home == frame.device
+    if not on_device or frame.table.dtype != torch.float32 or not _has_triton():
+        return None
+    from rectifold.engines.gpu import kernels
+
+    return kernels
+
+
+def _has_triton() -> bool:
+    return importlib.util.find_spec("triton") is not None
