@@ -14,19 +14,19 @@ LIBRARIES = ("rectifold", "scikit-learn", "imbalanced-learn", "numpy", "scipy")
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
-def read(name: str) -> dict[str, object]:
+def read(name: str, folder: Path = RESULTS) -> dict[str, object]:
     """Give a result that was written before; empty, if there is none."""
-    path = RESULTS / f"{name}.json"
+    path = folder / f"{name}.json"
     return json.loads(path.read_text()) if path.exists() else {}
 
 
-def write(name: str, **content: object) -> None:
-    """Write a result, whole or not at all."""
-    RESULTS.mkdir(parents=True, exist_ok=True)
-    result = {"cores": os.cpu_count(), "versions": versions(*LIBRARIES), **content}
-    draft = RESULTS / f".{name}.json"
+def write(name: str, folder: Path = RESULTS, more: tuple[str, ...] = (), **content: object) -> None:
+    """Write a result, whole or not at all; `more` are further libraries behind it."""
+    folder.mkdir(parents=True, exist_ok=True)
+    result = {"cores": os.cpu_count(), "versions": versions(*LIBRARIES, *more), **content}
+    draft = folder / f".{name}.json"
     draft.write_text(json.dumps(result, indent=2) + "\n")
-    draft.replace(RESULTS / f"{name}.json")
+    draft.replace(folder / f"{name}.json")
 
 
 class Peak:

@@ -82,7 +82,7 @@ def free_bytes(device: torch.device) -> int:
     held = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
     share = getattr(torch.cuda, "get_per_process_memory_fraction", lambda _: 1.0)(device)
     allowed = int(share * whole) - torch.cuda.memory_allocated(device)
-    return max(0, min(int(free + held), allowed))
+    return int(max(0, min(free + held, allowed)))
 
 
 def home_of(device: torch.device, n_bytes: int) -> torch.device:

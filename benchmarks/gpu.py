@@ -1,0 +1,278 @@
+"""The GPU engine: its answers beside the CPU's, its time beside others', and how far it is from what
+the machine allows.
+
+    python benchmarks/gpu.py check [NAME ...] [--data-home FOLDER]
+    python benchmarks/gpu.py time [NAME ...] [--data-home FOLDER]
+
+`check` cleans every set on the GPU and on the CPU, raw votes and decisions compared bit for bit.
+`time` does the same and then takes medians of five after a warm-up:
+
+- *array to rows*: from the checked array on the host to the removed rows on the host: the search,
+  the votes, the rules;
+- *whole call*: `GMR(engine="gpu").fit_resample(X, y)`, with its checks of the input and the copy of
+  the rows that stay.
+
+Peers, in the same run: brute force in torch on the same GPU (products in blocks, then
+`torch.topk`; neighbours only), scikit-learn's NearestNeighbors and our exact engine on all cores.
+
+The floor: the array crosses to the device once, and every pair of points that the engine looks at
+takes two operations for each of its columns; both over ceilings measured in the same run. The larger
+is the floor.
+
+Needs a CUDA device. Results go to results/gpu/engine.json, and as a table to docs/speed.md; what
+is not named stays as it was.
+"""
+
+import argparse
+from collections.abc import Callable
+from pathlib import Path
+from statistics import median
+from time import perf_counter
+
+import numpy as np
+import torch
+from sklearn.neighbors import NearestNeighbors
+
+from cases import DATA, LARGE, ROOT, load
+from contestants import metric_of
+from recording import read, write
+from rectifold import GMR
+from rectifold.datasets import PAPER_DATASETS
+from rectifold.engines import choose, search
+from rectifold.engines.gpu import devices
+from rectifold.rectification import Rectification
+from rectifold.space import to_points
+
+FOLDER = ROOT / "results" / "gpu"
+PAGE = ROOT / "docs" / "speed.md"
+MARK = "<!-- written by benchmarks/gpu.py -->"
+#: A set of ten million rows, which no CPU is asked about.
+SYNTHETIC = "synthetic"
+#: Peers on the CPU answer for so many queries, and their time is extrapolated.
+QUERIES = 4096
+VOTES = ("predicted", "confidence", "majority_confidence", "larger", "depth")
+K = 15
+
+
+def synthetic(rows: int = 10_000_000, columns: int = 32) -> tuple[np.ndarray, np.ndarray]:
+    """20 clusters; 1 % of all rows are of the minority, in shares that differ by cluster."""
+    rng = np.random.default_rng(0)
+    centres = rng.normal(scale=4, size=(20, columns))
+    share = 0.01 * 20 * rng.dirichlet(np.full(20, 0.5))
+    X = rng.standard_normal((rows, columns), dtype=np.float32).astype(np.float64)
+    cluster = rng.integers(0, 20, rows)
+    y = (rng.random(rows) < share[cluster]).astype(np.intp)
+    X *= rng.uniform(0.5, 1.5, 20)[cluster][:, None]
+    X += centres[cluster]
+    X[y == 1, :4] += 1
+    return X, y
+
+
+def data_of(name: str, home: Path) -> tuple[np.ndarray, np.ndarray]:
+    """Rows and labels of a set."""
+    X, y = synthetic() if name == SYNTHETIC else load(name, home)
+    return np.ascontiguousarray(X), y
+
+
+def clocked(work: Callable[[], object], turns: int = 5) -> float:
+    """Seconds of some work: the median of some turns after a warm-up."""
+    work()
+    times = []
+    for _ in range(turns):
+        torch.cuda.synchronize()
+        start = perf_counter()
+        work()
+        torch.cuda.synchronize()
+        times.append(perf_counter() - start)
+    return median(times)
+
+
+def ceilings() -> dict[str, float]:
+    """What the device does at best: copies, products, and transfers from the host."""
+    size = 1 << 30
+    left = torch.empty(size // 4, device="cuda")
+    right = torch.empty_like(left)
+    copied = 2 * size / clocked(lambda: right.copy_(left))
+    square = torch.randn(8192, 8192, device="cuda")
+    products = 2 * 8192**3 / clocked(lambda: square @ square)
+    double = square.double()
+    doubles = 2 * 8192**3 / clocked(lambda: double @ double)
+    pinned = torch.empty(size // 4, pin_memory=True)
+    sent = size / clocked(lambda: left.copy_(pinned))
+    return {
+        "copy_tb_per_s": round(copied / 1e12, 2),
+        "float32_tflops": round(products / 1e12, 1),
+        "float64_tflops": round(doubles / 1e12, 1),
+        "transfer_gb_per_s": round(sent / 1e9, 1),
+    }
+
+
+def cleaned(X: np.ndarray, y: np.ndarray, engine: str) -> Rectification:
+    """Clean by an engine, on all cores."""
+    gmr = GMR(engine=engine, n_jobs=-1)
+    gmr.fit_resample(X, y)
+    return gmr.rectification_
+
+
+def differing(mine: Rectification, theirs: Rectification) -> int:
+    """Count rows whose decision or votes differ in any bit."""
+    different = mine.removed != theirs.removed
+    for name in VOTES:
+        one, other = getattr(mine.votes, name), getattr(theirs.votes, name)
+        different |= (one != other) & ~((one != one) & (other != other))
+    return int(different.sum())
+
+
+def recounted(X: np.ndarray, y: np.ndarray, record: Rectification, rows: np.ndarray) -> int:
+    """Count rows of which a plain program finds another vote for their class."""
+    wrong = 0
+    for row in rows:
+        squares = np.zeros(len(y))
+        for column in X.T:
+            squares += (column - column[row]) ** 2
+        distances = np.sqrt(squares)
+        distances[row] = np.inf
+        near = np.argpartition(distances, 4 * K)[: 4 * K]
+        near = near[np.lexsort((near, distances[near]))][:K]
+        weights = 1 / (distances[near] + 1e-8)
+        vote = (weights / weights.sum())[y[near] == y[row]].sum()
+        wrong += abs(vote - record.votes.confidence[row]) > 1e-12
+    return wrong
+
+
+def brute_force(X: np.ndarray) -> None:
+    """Neighbours of all rows by products with all rows, in torch on the GPU."""
+    points = torch.from_numpy(X).cuda().float()
+    lengths = points.square().sum(dim=1)
+    found = torch.empty((len(points), K + 1), dtype=torch.int64, device="cuda")
+    step = max(1, (1 << 30) // len(points))
+    for at in range(0, len(points), step):
+        some = points[at : at + step]
+        squares = torch.addmm(lengths, some, points.T, alpha=-2)
+        found[at : at + step] = squares.topk(K + 1, dim=1, largest=False).indices
+    found.cpu()
+
+
+def scikit_learn(X: np.ndarray) -> float:
+    """Seconds of scikit-learn on all cores, extrapolated from some queries."""
+    start = perf_counter()
+    index = NearestNeighbors(n_neighbors=K + 1, metric=metric_of(X), n_jobs=-1).fit(X)
+    built = perf_counter() - start
+    some = np.random.default_rng(0).choice(len(X), min(len(X), QUERIES), replace=False)
+    start = perf_counter()
+    index.kneighbors(X[some])
+    return built + (perf_counter() - start) * len(X) / len(some)
+
+
+def timed(name: str, X: np.ndarray, y: np.ndarray, most: dict[str, float]) -> dict[str, object]:
+    """One row of the table."""
+    torch.cuda.reset_peak_memory_stats()
+    record = cleaned(X, y, "gpu")
+    peak = torch.cuda.max_memory_allocated()
+    small = name != SYNTHETIC
+    if small:
+        start = perf_counter()
+        wrong = differing(record, cleaned(X, y, "exact"))
+        exact = perf_counter() - start
+    else:
+        rng = np.random.default_rng(0)
+        rows = [np.flatnonzero(record.certified), np.flatnonzero(~record.certified)]
+        wrong = sum(recounted(X, y, record, rng.choice(some, 10)) for some in rows)
+    stages: list[dict[str, float]] = []
+
+    def run() -> None:
+        stages.append(cleaned(X, y, "gpu").setting.seconds)
+
+    turns = 5 if small else 3
+    whole = clocked(run, turns)
+    engine = median(sum(s[name] for name in ("search", "votes", "rules")) for s in stages[1:])
+    points = to_points(X, metric_of(X))
+    pairs = search(choose("gpu", points)[0], points, y, K).pairs
+    looked = pairs * 2 * (X.shape[1] + 2)
+    floor = max(X.nbytes / most["transfer_gb_per_s"] / 1e9, looked / most["float32_tflops"] / 1e12)
+    row = {
+        "data": name,
+        "rows": len(y),
+        "columns": X.shape[1],
+        "differing": wrong,
+        "seconds_array_to_rows": round(engine, 4),
+        "seconds_search": round(median(s["search"] for s in stages[1:]), 4),
+        "seconds_whole_call": round(whole, 4),
+        "certified": round(float(record.certified.mean()), 4),
+        "pairs": round(pairs / len(y) ** 2, 6),
+        "floor_transfer_s": round(X.nbytes / most["transfer_gb_per_s"] / 1e9, 4),
+        "floor_arithmetic_s": round(looked / most["float32_tflops"] / 1e12, 4),
+        "times_floor": round(engine / floor, 1),
+        "device_memory_gb": round(peak / 1e9, 2),
+    }
+    if small:
+        row["ratio_to_brute_force"] = round(clocked(lambda: brute_force(X), 1) / engine, 1)
+        row["ratio_to_scikit_learn"] = round(scikit_learn(X) / engine, 1)
+        row["ratio_to_exact"] = round(exact / whole, 1)
+    return row
+
+
+def table(rows: list[dict[str, object]]) -> str:
+    """The rows in Markdown."""
+    lines = [
+        "| data | rows x columns | array to rows | whole call | brute force / ours "
+        "| scikit-learn / ours | our CPU engine / ours | floor | rows that differ |",
+        "|---|--:|--:|--:|--:|--:|--:|--:|--:|",
+    ]
+    for row in rows:
+        floor = max(float(row["floor_transfer_s"]), float(row["floor_arithmetic_s"]))
+        ratios = (
+            row.get(f"ratio_to_{peer}", "") for peer in ("brute_force", "scikit_learn", "exact")
+        )
+        lines.append(
+            f"| {row['data']} | {row['rows']:,} x {row['columns']} "
+            f"| {row['seconds_array_to_rows']:.3f} s | {row['seconds_whole_call']:.3f} s | "
+            + " | ".join(str(ratio) for ratio in ratios)
+            + f" | {floor:.3f} s | {row['differing']} |"
+        )
+    return "\n".join(lines)
+
+
+def main() -> None:
+    """Check or time, and write it down."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("what", choices=["check", "time"])
+    parser.add_argument("names", nargs="*", metavar="NAME")
+    parser.add_argument("--data-home", type=Path, default=DATA)
+    options = parser.parse_args()
+    if devices.best() is None:
+        raise SystemExit("This benchmark needs a GPU, and torch sees none.")
+    before = read("engine", FOLDER)
+    checked, rows = before.get("checked", {}), before.get("rows", [])
+    most = before.get("ceilings") if options.what == "check" else ceilings()
+    print(most)
+    every = PAPER_DATASETS if options.what == "check" else (*LARGE, SYNTHETIC)
+    for name in options.names or every:
+        X, y = data_of(name, options.data_home)
+        if options.what == "check":
+            start = perf_counter()
+            wrong = differing(cleaned(X, y, "gpu"), cleaned(X, y, "exact"))
+            turns = [clocked(lambda e=e: cleaned(X, y, e), 3) for e in ("gpu", "exact")]
+            checked[name] = {"differing": wrong, "ratio_to_exact": round(turns[1] / turns[0], 2)}
+            print(name, X.shape, checked[name], round(perf_counter() - start, 1), flush=True)
+        else:
+            row = timed(name, X, y, most)
+            rows = [*(one for one in rows if one["data"] != name), row]
+            print(row, flush=True)
+        write(
+            "engine",
+            FOLDER,
+            ("torch", "triton"),
+            device=torch.cuda.get_device_name(),
+            ceilings=most,
+            rows=rows,
+            checked=checked,
+        )
+    if rows and PAGE.exists() and MARK in PAGE.read_text():
+        head, _, rest = PAGE.read_text().partition(MARK)
+        _, _, tail = rest.partition(MARK)
+        PAGE.write_text(f"{head}{MARK}\n\n{table(rows)}\n\n{MARK}{tail}")
+
+
+if __name__ == "__main__":
+    main()
