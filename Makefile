@@ -4,7 +4,7 @@ VENV ?= .venv
 DATA ?= ../shared/data
 BIN := $(VENV)/bin
 
-.PHONY: demo test test-slow lint bench-speed bench-costs bench-memory bench-paper \
+.PHONY: demo test test-slow test-gpu lint bench-gpu bench-speed bench-costs bench-memory bench-paper \
 	bench-adaptive bench-candidates bench-choosing clean
 .DEFAULT_GOAL := demo
 
@@ -12,10 +12,16 @@ demo: $(VENV)/.installed ## Clean the embedded data set and see whether that hel
 	$(BIN)/rectifold demo
 
 test: $(VENV)/.installed ## The default tests, with coverage
+	NOT_COVERED=$$($(BIN)/python -c "import importlib.util as u; \
+		print('none' if u.find_spec('torch') else '*/engines/gpu/*')") \
 	$(BIN)/python -m pytest -n auto --cov --cov-report=term-missing:skip-covered --cov-fail-under=95
 
 test-slow: $(VENV)/.installed ## The tests that take minutes: all rows of all 27 data sets
 	$(BIN)/python -m pytest -n auto --dist worksteal -m slow --durations=0
+
+test-gpu: $(VENV)/.installed ## The GPU engine's tests on a CUDA device
+	$(BIN)/python -m pip install --quiet --editable '.[gpu]'
+	$(BIN)/python -m pytest tests/test_gpu_engine.py -m gpu
 
 lint: $(VENV)/.installed ## Style and types
 	$(BIN)/ruff check .
@@ -32,6 +38,11 @@ bench-costs: $(VENV)/.installed ## The constants of the cost model, measured aga
 bench-memory: $(VENV)/.installed ## Peak memory on 100,000 x 30 and on 1,000,000 x 30
 	$(BIN)/python benchmarks/memory.py
 	$(BIN)/python benchmarks/memory.py 1000000 30
+
+bench-gpu: $(VENV)/.installed ## The GPU engine beside others, its answers checked: needs a GPU
+	$(BIN)/python -m pip install --quiet --editable '.[gpu]'
+	$(BIN)/python benchmarks/gpu.py check --data-home $(DATA)
+	$(BIN)/python benchmarks/gpu.py time --data-home $(DATA)
 
 bench-paper: $(VENV)/.installed ## The paper's experiment without leaks: hours; stop it, and it goes on
 	$(BIN)/rectifold bench run --store results/paper --data-home $(DATA) --time-limit 1800

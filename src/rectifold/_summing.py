@@ -1,4 +1,4 @@
-"""Sums in a fixed order, and so the same to the last bit for any layout, block size or device."""
+"""Sums in a fixed order, and roots: the same to the last bit for any layout, block or device."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -22,6 +22,13 @@ def add_columns(columns: Sequence[Any]) -> Any:
     for column in columns[1:]:
         total += column
     return total
+
+
+def roots(squares: Any) -> Any:
+    """Correctly rounded square roots of a tensor: torch has them on CUDA, but not on the CPU."""
+    if squares.device.type == "cpu":
+        return squares.new_tensor(np.sqrt(squares.numpy()))
+    return squares.sqrt()
 
 
 def sum_entries(entries: Floats, indptr: Ints) -> Floats:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from rectifold._summing import add_columns
+from rectifold._summing import add_columns, roots
 from rectifold._typing import Ints
 from rectifold.space import LARGEST, Metric, Points
 
@@ -66,7 +66,7 @@ def to_device_points(X: Any, metric: Metric) -> Points:
     # Dividing by a power of two first is exact, and keeps squares in range.
     exponent = torch.where(zero, 0, torch.frexp(largest).exponent)
     unit = torch.ldexp(values, -exponent[:, None])
-    lengths = add_columns((unit * unit).unbind(dim=1)).sqrt()
+    lengths = roots(add_columns((unit * unit).unbind(dim=1)))
     unit = unit / torch.where(zero, 1.0, lengths)[:, None]
     if not bool(zero.any()):
         return Points(unit, "cosine")

@@ -414,7 +414,7 @@ class GMR(BaseCleaningSampler):
                     "X is on a GPU, and space, a search object and engine='exact' work on the "
                     "host: leave them out, or pass X as a NumPy array."
                 )
-            metric = resolve_metric(self.metric, X.shape[1], self.metric_threshold)
+            metric = resolve_metric(self.metric, X.shape[-1], self.metric_threshold)
             return to_device_points(X, metric)
         if self.space is None:
             values = as_numbers(X, name="X", hint=_HINT, allow_nan=self.metric == "nan_euclidean")

@@ -181,6 +181,19 @@ class Frame:
         )
         return which[scores.topk(count, dim=1, sorted=False).indices]
 
+    def nearest_to_leaves(self, leaves: Tensor, which: Tensor, count: int) -> Tensor:
+        """Give for some leaves the numbers of others with the nearest centres, likewise."""
+        count, m = min(count, len(which)), self.leaves.sketch.shape[1]
+        doubled = self.balls[which, :m]
+        lengths = doubled.square().sum(dim=1) / -2
+
+        def nearest(part: slice) -> Tensor:
+            scores = torch.addmm(lengths, self.balls[leaves[part], :m], doubled.T)
+            return which[scores.topk(count, dim=1, sorted=False).indices]
+
+        pieces = self.budget.pieces(len(leaves), 2 * len(which), nearest)
+        return torch.cat([some for _, some in pieces])
+
     def at_most(self, found: Tensor, places: Tensor) -> Tensor:
         """What the squared distance of a product without a bound is at most."""
         found = found.to(self.home).double()

@@ -135,14 +135,11 @@ def _directions(blocks: Tensor, count: int, generator: torch.Generator) -> Tenso
     basis = torch.randn((number, m, count), generator=generator, device=blocks.device)
     for _ in range(3):
         basis = centred.transpose(1, 2) @ (centred @ basis)
-        first = basis[:, :, :1] / (basis[:, :, :1].norm(dim=1, keepdim=True) + _TINY)
-        if count == 1:
-            basis = first
-            continue
-        second = basis[:, :, 1:] - (basis[:, :, 1:] * first).sum(dim=1, keepdim=True) * first
-        second = second / (second.norm(dim=1, keepdim=True) + _TINY)
-        basis = torch.cat((first, second), dim=2)
-    return basis
+    if count == 1:
+        return basis
+    first, second = basis.split(1, dim=2)
+    first = first / (first.norm(dim=1, keepdim=True) + _TINY)
+    return torch.cat((first, second - (second * first).sum(dim=1, keepdim=True) * first), dim=2)
 
 
 def _balls(leaves: Tensor, blur: Tensor, budget: Budget) -> Tensor:

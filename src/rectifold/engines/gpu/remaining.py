@@ -3,11 +3,10 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-import numpy as np
 import torch
 from torch.nn import functional
 
-from rectifold._summing import add_columns
+from rectifold._summing import add_columns, roots
 from rectifold._typing import Tensor
 from rectifold.engines.exact.groups import MIXED
 from rectifold.engines.exact.remaining import FIRST
@@ -181,7 +180,7 @@ class Searcher:
         squares = torch.cat([part for _, part in parts])
         if self.metric == "cosine":
             return squares / 2
-        return squares if self.metric == "sqeuclidean" else _roots(squares)
+        return squares if self.metric == "sqeuclidean" else roots(squares)
 
     def _kept(self, owner: Tensor, neighbours: Tensor, distances: Tensor, n: int) -> Tensor:
         """Tell which are no farther than the k-th nearest row, of neighbours in order."""
@@ -205,13 +204,6 @@ class Searcher:
         counts = torch.bincount(owner, minlength=len(points))[doubtful]
         offsets = torch.cat((counts.new_zeros(1), torch.cumsum(counts, 0)))
         return Found(points[~doubtful], points[doubtful], offsets, neighbours, distances, pairs)
-
-
-def _roots(squares: Tensor) -> Tensor:
-    """Square roots that are correctly rounded: NumPy's and CUDA's are, torch's on the CPU not."""
-    if squares.device.type == "cpu":
-        return torch.from_numpy(np.sqrt(squares.numpy()))
-    return squares.sqrt()
 
 
 def ordered(found: Found, groups: Groups, k: int) -> tuple[Tensor, Tensor, Tensor]:

@@ -1,0 +1,464 @@
+"""The GPU engine: the CPU's answers to the last bit, on torch's CPU device and on a GPU."""
+
+import sys
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.linear_model import LogisticRegression
+from sklearn.preprocessing import StandardScaler
+
+from rectifold import GMR, RectifiedClassifier
+from rectifold.datasets import load_wine_quality
+from rectifold.engines import choose, exact, search
+from rectifold.engines.contract import Proposal
+from rectifold.engines.rounding import Rounding, rounding
+from rectifold.engines.settle import settle
+from rectifold.path import rectify_all
+from rectifold.space import Points
+from rectifold.votes import count_votes
+from tables import HARD, check, cloud, points_of
+
+torch = pytest.importorskip("torch", reason="PyTorch is not installed: rectifold[gpu]")
+
+from rectifold import device_arrays  # noqa: E402
+from rectifold.engines import gpu  # noqa: E402
+from rectifold.engines.gpu import certificates, devices, frame, reductions, remaining  # noqa: E402
+
+#: Where tests run; those that are marked run on a GPU as well.
+DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)]
+WAYS = ("as it is", "small leaves", "in double", "in pieces", "from the host")
+#: Tables on which ways differ: ties, duplicates, too coarse for single precision, many columns.
+TELLING = (
+    "a grid",
+    "every row thrice",
+    "many features",
+    "one outlier beyond single precision",
+    "near-ties of single precision",
+)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _one_thread():
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+def on(device):
+    return partial(gpu.propose, device=device)
+
+
+def go(way, monkeypatch):
+    """Take one of the ways through the engine, whatever the table's size."""
+    if way != "as it is":
+        monkeypatch.setattr(gpu, "LEAF", 32)
+        monkeypatch.setattr(certificates, "_SMALL", 0)
+    if way == "in double":
+        monkeypatch.setattr(Rounding, "usable", False)
+    if way == "in pieces":
+        little = {"numbers": 1 << 16}
+        monkeypatch.setattr(
+            devices.Budget, "__init__", lambda self, where: vars(self).update(little, device=where)
+        )
+        monkeypatch.setattr(remaining, "_FEW", 1)
+        monkeypatch.setattr(remaining, "_CROWD", 1)
+    if way == "from the host":
+        monkeypatch.setattr(devices, "free_bytes", lambda device: 0)
+
+
+@pytest.fixture(params=WAYS)
+def way(request, monkeypatch):
+    go(request.param, monkeypatch)
+    return request.param
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("k", [1, 15, 40])
+@pytest.mark.parametrize("name", HARD)
+def test_neighbours_are_canonical_and_certificates_true(name, k, device, monkeypatch):
+    go("small leaves", monkeypatch)
+    check(HARD[name], k, engine=on(device))
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("name", TELLING)
+def test_so_they_are_whichever_way_is_taken(name, device, way):
+    check(HARD[name], 15, engine=on(device))
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("name", HARD)
+def test_certificates_are_true_where_classes_are_apart(name, device, monkeypatch):
+    go("small leaves", monkeypatch)
+    X = HARD[name]
+    labels = (X[:, 0] > np.median(X[:, 0])).astype(np.intp)
+    check(X, 5, engine=on(device), labels=labels)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("k", [1, 15, 200])
+@pytest.mark.parametrize("d", [2, 150])
+def test_cosine_neighbours_are_canonical_with_rows_that_have_no_direction(d, k, device):
+    X = cloud(d=d)
+    X[::7] = 0
+    X[::5] *= 3
+    check(X, k, "cosine", engine=on(device))
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_fewer_rows_with_a_direction_than_neighbours(device):
+    X = np.zeros((60, 4))
+    X[:10] = cloud(10, 4)
+    check(X, 15, "cosine", engine=on(device))
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("metric", ["euclidean", "sqeuclidean", "cosine"])
+def test_sparse_rows_give_what_dense_ones_give(metric, device):
+    X = cloud(400, 200)
+    X[np.abs(X) < 1] = 0
+    dense, thin = (
+        search(on(device), points_of(one, metric), np.arange(400) % 3, 15)
+        for one in (X, sparse.csr_array(X))
+    )
+    np.testing.assert_array_equal(dense.indices, thin.indices)
+    np.testing.assert_array_equal(dense.distances, thin.distances)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("name", ["a grid", "every row thrice", "many features"])
+def test_all_other_rows_can_be_neighbours(name, device, way):
+    check(HARD[name][:50], 49, engine=on(device))
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("classes", [2, 6])
+def test_many_rows_of_many_classes_and_most_of_them_certified(classes, device):
+    rng = np.random.default_rng(3)
+    centres = rng.normal(scale=6, size=(classes, 8))
+    labels = rng.choice(
+        classes, 20000, p=np.append(np.full(classes - 1, 0.05), 1 - 0.05 * (classes - 1))
+    )
+    X = np.round(centres[labels] + rng.normal(size=(20000, 8)), 1)
+    theirs = search(exact.propose, points_of(X), labels, 15)
+    found = search(on(device), points_of(X), labels, 15)
+    assert found.certified.mean() > 0.8
+    sizes = np.bincount(labels)
+    mine, other = (count_votes(one, labels, sizes) for one in (found, theirs))
+    for name in ("predicted", "confidence", "majority_confidence", "larger", "depth"):
+        np.testing.assert_array_equal(getattr(mine, name), getattr(other, name))
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("scaled", [False, True], ids=["raw", "standardised"])
+@pytest.mark.parametrize(
+    "name", ["car_eval_34", "solar_flare_m0", "ecoli", "abalone", "scene", "letter_img"]
+)
+def test_the_record_is_that_of_the_exact_engine_on_real_data(paper_data, name, scaled, device):
+    X, y = paper_data(name)
+    X = StandardScaler().fit_transform(X) if scaled else X
+    records = []
+    for setting in ({"engine": "exact"}, {"engine": "gpu", "device": device}):
+        gmr = GMR(**setting)
+        gmr.fit_resample(X, y)
+        records.append(gmr.rectification_)
+    mine, theirs = records
+    assert (mine.setting.engine, theirs.setting.engine) == ("exact", "gpu")
+    np.testing.assert_array_equal(mine.decision, theirs.decision)
+    np.testing.assert_array_equal(mine.reason, theirs.reason)
+    for votes in ("predicted", "confidence", "majority_confidence", "larger", "depth"):
+        np.testing.assert_array_equal(getattr(mine.votes, votes), getattr(theirs.votes, votes))
+
+
+def test_the_bounds_would_fail_without_their_margin(monkeypatch):
+    monkeypatch.setattr(Rounding, "margin", lambda self, squares: 0.0 * squares)
+    monkeypatch.setattr(frame, "rounding", lambda *given: replace(rounding(*given), relative=0.0))
+
+    def check_all():
+        for seed in range(30):
+            X = np.round(cloud(n=400, d=20, seed=seed)) + cloud(400, 20, seed + 1) * 1e-7
+            check(X, 15, engine=on("cpu"))
+
+    with pytest.raises((AssertionError, ValueError, IndexError)):
+        check_all()
+
+
+class TestMemory:
+    def test_work_that_does_not_fit_is_done_in_smaller_pieces(self, monkeypatch):
+        X, labels = cloud(3000, 10), np.arange(3000) % 2
+        expected = search(on("cpu"), points_of(X), labels, 15)
+        sizes, whole = [], frame.product
+
+        def scarce(left, right):
+            sizes.append(left.numel())
+            if left.numel() > 1 << 15:
+                raise torch.OutOfMemoryError("CUDA out of memory.")
+            return whole(left, right)
+
+        for module in (frame, reductions):
+            monkeypatch.setattr(module, "product", scarce)
+        found = search(on("cpu"), points_of(X), labels, 15)
+        assert max(sizes) > 1 << 15
+        np.testing.assert_array_equal(found.indices, expected.indices)
+        np.testing.assert_array_equal(found.distances, expected.distances)
+
+    def test_a_device_without_any_memory_is_named(self, monkeypatch):
+        def never(left, right):
+            raise torch.OutOfMemoryError("CUDA out of memory.")
+
+        monkeypatch.setattr(frame, "product", never)
+        with pytest.raises(MemoryError, match=r"cpu has too little free memory .* engine='exact'"):
+            search(on("cpu"), points_of(cloud()), np.arange(300) % 2, 15)
+
+    def test_points_that_do_not_fit_while_they_are_prepared_stay_on_the_host(self, monkeypatch):
+        whole, calls = gpu._prepare, []
+
+        def first_fails(*given):
+            calls.append(given)
+            if len(calls) == 1:
+                raise torch.OutOfMemoryError("CUDA out of memory.")
+            return whole(*given)
+
+        monkeypatch.setattr(gpu, "_prepare", first_fails)
+        check(cloud(), 15, engine=on("cpu"))
+        assert len(calls) == 2
+
+    @pytest.mark.gpu
+    def test_data_larger_than_the_device_streams_from_the_host(self):
+        rng = np.random.default_rng(0)
+        X, labels = rng.normal(size=(200_000, 20)), (rng.random(200_000) < 0.05).astype(np.intp)
+        X[labels == 1] += 2
+        expected = search(on("cuda"), points_of(X), labels, 15)
+        torch.cuda.empty_cache()
+        share = 60e6 / torch.cuda.get_device_properties(0).total_memory
+        torch.cuda.set_per_process_memory_fraction(share)
+        try:
+            torch.cuda.reset_peak_memory_stats()
+            found = search(on("cuda"), points_of(X), labels, 15)
+            assert torch.cuda.max_memory_allocated() < 60e6
+        finally:
+            torch.cuda.set_per_process_memory_fraction(1.0)
+        np.testing.assert_array_equal(found.indices, expected.indices)
+        np.testing.assert_array_equal(found.distances, expected.distances)
+
+
+class TestPrecision:
+    @pytest.mark.parametrize("device", DEVICES)
+    def test_products_are_in_full_precision_whatever_the_program_has_chosen(self, device):
+        torch.set_float32_matmul_precision("medium")
+        try:
+            check(HARD["near-ties of single precision"], 15, engine=on(device))
+            assert torch.get_float32_matmul_precision() == "medium"
+            # Also where the search is left before its end.
+            answers = on(device)(points_of(cloud()), np.arange(300) % 2, 15, n_jobs=None)
+            next(answers)
+            assert torch.get_float32_matmul_precision() == "medium"
+            answers.close()
+        finally:
+            torch.set_float32_matmul_precision("highest")
+
+    @pytest.mark.parametrize("device", DEVICES)
+    def test_automatic_precision_and_gradients_are_left_out(self, device):
+        with torch.autocast(device, dtype=torch.bfloat16):
+            check(HARD["near-ties of single precision"], 15, engine=on(device))
+            assert torch.is_autocast_enabled(device)
+
+    @pytest.mark.gpu
+    def test_square_roots_and_sums_are_those_of_the_cpu(self):
+        squares = np.random.default_rng(0).random((1_000_000, 3)) ** 4
+        tensor = torch.from_numpy(squares).cuda()
+        np.testing.assert_array_equal(tensor.sqrt().cpu().numpy(), np.sqrt(squares))
+        np.testing.assert_array_equal((tensor / 3).cpu().numpy(), squares / 3)
+
+    @pytest.mark.gpu
+    @pytest.mark.parametrize("d", [1, 13, 32, 54, 300])
+    def test_the_fused_kernels_reduce_as_torch_does(self, d, monkeypatch):
+        pytest.importorskip("triton")
+        X = np.round(cloud(4000, d) * 4) / 4
+        labels = (X[:, 0] > 1).astype(np.intp)
+        fused = search(on("cuda"), points_of(X), labels, 15)
+        monkeypatch.setattr(reductions, "_has_triton", lambda: False)
+        plain = search(on("cuda"), points_of(X), labels, 15)
+        np.testing.assert_array_equal(fused.certified, plain.certified)
+        np.testing.assert_array_equal(fused.indices, plain.indices)
+        np.testing.assert_array_equal(fused.distances, plain.distances)
+
+
+class TestChoice:
+    def test_a_gpu_is_asked_for_where_there_is_none(self, monkeypatch):
+        monkeypatch.setattr(devices, "best", lambda: None)
+        with pytest.raises(ValueError, match="engine='gpu' found no GPU that torch can use"):
+            GMR(engine="gpu").fit_resample(*load_wine_quality(return_X_y=True))
+
+    @pytest.mark.parametrize("name", ["cuda:99", "nonsense", 99])
+    def test_a_device_that_is_not_there_is_named(self, name):
+        with pytest.raises(ValueError, match=r"device=.* is none that torch can use here: it sees"):
+            GMR(engine="gpu", device=name).fit_resample(*load_wine_quality(return_X_y=True))
+
+    def test_the_cpu_engine_takes_no_device(self):
+        with pytest.raises(ValueError, match="device='cpu' is for engine='gpu'"):
+            GMR(engine="exact", device="cpu").fit_resample(*load_wine_quality(return_X_y=True))
+
+    def test_other_metrics_are_not_for_the_gpu(self):
+        with pytest.raises(ValueError, match="metric='manhattan' is neither"):
+            GMR(engine="gpu", metric="manhattan").fit_resample(*load_wine_quality(return_X_y=True))
+
+    def test_without_torch_one_sentence_says_what_to_install(self, monkeypatch):
+        for name in [name for name in sys.modules if name.startswith("rectifold.engines.gpu")]:
+            monkeypatch.delitem(sys.modules, name)
+        monkeypatch.delattr("rectifold.engines.gpu")
+        monkeypatch.setitem(sys.modules, "torch", None)
+        with pytest.raises(ValueError, match=r"needs PyTorch: install rectifold\[gpu\]"):
+            GMR(engine="gpu").fit_resample(*load_wine_quality(return_X_y=True))
+
+    @pytest.mark.parametrize(
+        ("rows", "there", "expected"),
+        [(1000, True, "exact"), (200_000, True, "gpu"), (200_000, False, "exact")],
+    )
+    def test_auto_takes_a_gpu_where_it_pays(self, rows, there, expected, monkeypatch):
+        monkeypatch.setattr(torch.cuda, "is_available", lambda: there)
+        monkeypatch.setattr(devices, "find", lambda name: torch.device("cpu"))
+        points = Points(np.zeros((rows, 20)), "euclidean")
+        assert choose("auto", points)[1] == expected
+        assert choose("auto", Points(sparse.csr_array((rows, 20)), "euclidean"))[1] == "exact"
+        assert choose("auto", Points(points.values, "manhattan"))[1] == "scikit-learn"
+
+    def test_all_settings_of_a_path_share_a_search_on_the_device(self):
+        X, y = load_wine_quality(return_X_y=True)
+        settings = [{}, {"n_neighbors": 5}, {"class_weight": "balanced"}]
+        mine = rectify_all(GMR(engine="gpu", device="cpu"), settings, X, y)
+        theirs = rectify_all(GMR(engine="exact"), settings, X, y)
+        for one, other in zip(mine, theirs, strict=True):
+            np.testing.assert_array_equal(one.decision, other.decision)
+
+    def test_a_classifier_cleans_on_the_device(self):
+        X, y = load_wine_quality(return_X_y=True)
+        X, y = X[::4], y[::4]
+        scores = []
+        for sampler in (GMR(), GMR(engine="gpu", device="cpu")):
+            model = RectifiedClassifier(LogisticRegression(), sampler=sampler, cv=2, random_state=0)
+            scores.append(model.fit(StandardScaler().fit_transform(X), y).search_results_["gain"])
+        np.testing.assert_array_equal(*scores)
+
+
+def spoilt_cell(X, value):
+    X = X.clone()
+    X[3, 2] = value
+    return X
+
+
+class TestDeviceArrays:
+    @pytest.fixture
+    def wines(self):
+        X, y = load_wine_quality(return_X_y=True)
+        return np.asarray(X, dtype=np.float64), np.asarray(y)
+
+    @pytest.fixture(params=DEVICES)
+    def device(self, request, monkeypatch):
+        """Take tensors of the CPU for those of a device, where there is no other."""
+        if request.param == "cpu":
+
+            def is_tensor(X):
+                return isinstance(X, torch.Tensor)
+
+            monkeypatch.setattr("rectifold.sampler.is_on_device", is_tensor)
+            monkeypatch.setattr(device_arrays, "is_on_device", is_tensor)
+        return request.param
+
+    @pytest.mark.parametrize("metric", ["euclidean", "cosine"])
+    @pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
+    def test_a_tensor_comes_back_as_a_tensor_with_the_same_rows(self, wines, device, metric, dtype):
+        X, y = wines
+        tensor = torch.from_numpy(X).to(device, dtype)
+        labels = torch.from_numpy((y == y[0]).astype(np.int64)).to(device)
+        expected = GMR(metric=metric, engine="exact")
+        expected.fit_resample(tensor.cpu().numpy(), labels.cpu().numpy())
+        gmr = GMR(metric=metric, engine="gpu", device=device)
+        rows, kept = gmr.fit_resample(tensor, labels)
+        np.testing.assert_array_equal(gmr.sample_indices_, expected.sample_indices_)
+        np.testing.assert_array_equal(
+            gmr.rectification_.confidence, expected.rectification_.confidence
+        )
+        for one in (rows, kept):
+            assert isinstance(one, torch.Tensor)
+            assert one.device.type == device
+        assert rows.dtype == dtype
+        assert torch.equal(rows, tensor[gmr.sample_indices_])
+        assert torch.equal(kept, labels[gmr.sample_indices_])
+
+    def test_rows_without_direction_are_settled_on_the_host(self, wines, device):
+        X, y = wines
+        X = X.copy()
+        X[::50] = 0
+        expected = GMR(metric="cosine", engine="exact")
+        expected.fit_resample(X, y)
+        gmr = GMR(metric="cosine", engine="gpu", device=device)
+        gmr.fit_resample(torch.from_numpy(X).to(device), y)
+        np.testing.assert_array_equal(gmr.sample_indices_, expected.sample_indices_)
+
+    @pytest.mark.parametrize(
+        ("spoilt", "message"),
+        [
+            (lambda X: spoilt_cell(X, np.nan), "column 2 of X holds missing or inf"),
+            (lambda X: spoilt_cell(X, np.inf), "column 2 of X holds missing or inf"),
+            (lambda X: X[:, 0], "X must be a table of rows and columns, and has 1 dimensions"),
+            (lambda X: X[:, :0], "0 columns: both are needed"),
+            (lambda X: X.to(torch.complex128), "complex numbers"),
+            (lambda X: X * 0, "every column of X is constant"),
+            (lambda X: X * 1e160, "values beyond 1e"),
+        ],
+    )
+    def test_bad_tensors_get_a_sentence(self, wines, device, spoilt, message):
+        X, y = wines
+        with pytest.raises(ValueError, match=message):
+            GMR(engine="gpu", device=device).fit_resample(spoilt(torch.from_numpy(X).to(device)), y)
+
+    @pytest.mark.parametrize(
+        "setting", [{"engine": "exact"}, {"space": StandardScaler()}, {"metric": "manhattan"}]
+    )
+    def test_what_works_on_the_host_alone_refuses_a_tensor(self, wines, device, setting):
+        X, y = wines
+        with pytest.raises(ValueError, match="X is on a GPU"):
+            GMR(**setting).fit_resample(torch.from_numpy(X).to(device), y)
+
+    def test_arrays_of_other_libraries_come_back_as_such(self, wines, monkeypatch):
+        class Array:
+            """Speaks DLPack as an array on a device does."""
+
+            def __init__(self, values):
+                self.values = values
+                self.shape = tuple(values.shape)
+
+            def __dlpack__(self, **options):
+                return self.values.__dlpack__(**options)
+
+            def __dlpack_device__(self):
+                return (2, 0)
+
+        module = type(sys)("elsewhere")
+        module.from_dlpack = lambda tensor: Array(tensor)
+        monkeypatch.setitem(sys.modules, "elsewhere", module)
+        Array.__module__ = "elsewhere.arrays"
+        monkeypatch.setattr(torch, "from_dlpack", lambda array: array.values)
+        X, y = wines
+        gmr = GMR(engine="gpu", device="cpu")
+        rows, _ = gmr.fit_resample(Array(torch.from_numpy(X)), y)
+        assert isinstance(rows, Array)
+        np.testing.assert_array_equal(rows.values.numpy(), X[gmr.sample_indices_])
+
+
+def test_neighbours_that_come_out_of_order_are_put_in_order():
+    points = points_of(cloud(20, 2))
+    rows, k = np.arange(5), 3
+    right = search(exact.propose, points, np.arange(20) % 2, k)
+    indices, distances = right.indices[:5], right.distances[:5]
+    offsets = np.arange(6) * k
+    given = Proposal(rows, offsets, indices[:, ::-1].ravel(), distances[:, ::-1].ravel())
+    for proposal in (given, Proposal(rows, offsets, indices.ravel(), distances.ravel())):
+        found = settle(points, proposal, k)
+        np.testing.assert_array_equal(found[0], indices)
+        np.testing.assert_array_equal(found[1], distances)
