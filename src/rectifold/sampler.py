@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_consistent_length, validate_data
 from rectifold._timing import timed
 from rectifold._typing import Ints
 from rectifold.device_arrays import is_on_device, take, to_device_points, to_host
-from rectifold.engines import ENGINES, choose, search
+from rectifold.engines import ENGINES, check_device, choose, search
 from rectifold.engines.contract import Engine, Neighbourhoods
 from rectifold.engines.given import FromObject, as_graph, metric_of
 from rectifold.rectification import Rectification, Setting, rectify
@@ -362,6 +362,7 @@ class GMR(BaseCleaningSampler):
             raise ValueError(f"X has more than one column named {twice!r}: rename all but one.")
         if y is None:
             raise ValueError("GMR requires y to be passed, but the target y is None.")
+        check_device(self.engine, self.device)
         validate_data(self, X, skip_check_array=True)
         labels = encode(to_host(y))
         check_consistent_length(X, labels.values)

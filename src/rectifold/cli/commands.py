@@ -161,7 +161,10 @@ def clean(
         Space, typer.Option(help="Where distances are measured: none takes numbers as they are.")
     ] = Space.auto,
     engine: Annotated[
-        str | None, typer.Option(metavar="NAME", help="How neighbours are found.")
+        str | None, typer.Option(metavar="NAME", help="How neighbours are found: auto, exact, gpu.")
+    ] = None,
+    device: Annotated[
+        str | None, typer.Option(metavar="NAME", help="With engine gpu: which, such as cuda:1.")
     ] = None,
     n_jobs: arguments.Cores = "-1",
     encoding: arguments.Encoding = "utf-8",
@@ -183,6 +186,7 @@ def clean(
         "epsilon": options.positive("--epsilon", epsilon),
         "min_minority": options.whole("--min-minority", min_minority, 0),
         "engine": engine,
+        "device": device,
     }
     settings: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
     settings["class_weight"] = None if class_weight is ClassWeight.none else class_weight.value

@@ -20,7 +20,7 @@ _ASIDE = "\x00([0-9]+)\x00"
 _OPTIONS = "|".join(
     (
         *("n_neighbors", "alpha", "beta", "gamma", "metric", "metric_threshold", "epsilon"),
-        *("min_minority", "class_weight", "space", "engine", "n_jobs", "cv", "repeats"),
+        *("min_minority", "class_weight", "space", "engine", "device", "n_jobs", "cv", "repeats"),
     )
 )
 _TRANSLATIONS = (

@@ -42,11 +42,6 @@ def choose(name: str, points: Points, device: Any = None) -> tuple[Engine, str]:
     name : str
         What to call it in a record.
     """
-    if name == "exact" and device is not None:
-        raise ValueError(
-            f"engine='exact' works on the CPU, and device={device!r} is for engine='gpu': pass "
-            "that, or leave device=None."
-        )
     if points.metric in exact.METRICS:
         if name == "gpu" or device is not None or (name == "auto" and _gpu_pays(points)):
             return _on_gpu(device), "gpu"
@@ -61,6 +56,17 @@ def choose(name: str, points: Points, device: Any = None) -> tuple[Engine, str]:
     if points.metric in direct.METRICS:
         return direct.propose, "direct"
     return given.FromMetric(), "scikit-learn"
+
+
+def check_device(name: str, device: Any) -> None:
+    """Refuse a device that is not there, or that an engine has no use for."""
+    if name == "exact" and device is not None:
+        raise ValueError(
+            f"engine='exact' works on the CPU, and device={device!r} is for engine='gpu': pass "
+            "that, or leave device=None."
+        )
+    if name == "gpu" or device is not None:
+        _on_gpu(device)
 
 
 def _gpu_pays(points: Points) -> bool:
