@@ -13,7 +13,7 @@ from sklearn.preprocessing import StandardScaler
 from rectifold import GMR, RectifiedClassifier
 from rectifold.datasets import load_wine_quality
 from rectifold.engines import choose, exact, search
-from rectifold.engines.contract import Proposal
+from rectifold.engines.contract import Looked, Proposal
 from rectifold.engines.rounding import Rounding, rounding
 from rectifold.engines.settle import settle
 from rectifold.path import rectify_all
@@ -187,6 +187,11 @@ def test_the_bounds_would_fail_without_their_margin(monkeypatch):
         check_all()
 
 
+def in_one_piece(self, total, each, work):
+    if total:
+        yield slice(0, total), work(slice(0, total))
+
+
 class TestMemory:
     def test_work_that_does_not_fit_is_done_in_smaller_pieces(self, monkeypatch):
         X, labels = cloud(3000, 10), np.arange(3000) % 2
@@ -214,18 +219,30 @@ class TestMemory:
         with pytest.raises(MemoryError, match=r"cpu has too little free memory .* engine='exact'"):
             search(on("cpu"), points_of(cloud()), np.arange(300) % 2, 15)
 
-    def test_points_that_do_not_fit_while_they_are_prepared_stay_on_the_host(self, monkeypatch):
-        whole, calls = gpu._prepare, []
+    @pytest.mark.parametrize(
+        ("where", "name"),
+        [(gpu, "_prepare"), (certificates.Certifier, "_noted"), (remaining, "roots")],
+    )
+    def test_where_the_device_is_full_the_search_goes_on_with_points_on_the_host(
+        self, where, name, monkeypatch
+    ):
+        whole, calls = getattr(where, name), []
 
-        def first_fails(*given):
+        def full(*given):
             calls.append(given)
-            if len(calls) == 1:
+            if len(calls) == 2 - (where is gpu):
                 raise torch.OutOfMemoryError("CUDA out of memory.")
             return whole(*given)
 
-        monkeypatch.setattr(gpu, "_prepare", first_fails)
-        check(cloud(), 15, engine=on("cpu"))
-        assert len(calls) == 2
+        X, labels = cloud(2000, 5), np.arange(2000) // 1000
+        X[:1000] += 2
+        monkeypatch.setattr(where, name, full)
+        monkeypatch.setattr(devices.Budget, "pieces", in_one_piece)
+        check(X, 15, labels=labels, engine=on("cpu"))
+        calls.clear()
+        answers = list(on("cpu")(points_of(X), labels, 15))
+        rows = [answer.rows for answer in answers if not isinstance(answer, Looked)]
+        np.testing.assert_array_equal(np.sort(np.concatenate(rows)), np.arange(2000))
 
     @pytest.mark.gpu
     def test_data_larger_than_the_device_streams_from_the_host(self):

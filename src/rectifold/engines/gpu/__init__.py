@@ -1,14 +1,13 @@
 """The exact engine on a GPU, by torch: the certificates and the search of the CPU's, in tensors."""
 
-import itertools
-from collections.abc import Generator
+from collections.abc import Generator, Iterable
 from typing import Any
 
 import numpy as np
 import torch
 from scipy import sparse
 
-from rectifold._typing import Ints, Matrix, Tensor
+from rectifold._typing import Bools, Ints, Matrix, Tensor
 from rectifold.engines.contract import Answer, Certified, Looked, Proposal
 from rectifold.engines.directions import apart_from_zero
 from rectifold.engines.exact.leaves import EMPTY
@@ -74,16 +73,52 @@ def _propose(
         # Beside rows without a direction; each of these may be a neighbour of each.
         yield Proposal(np.arange(n), np.arange(n + 1) * n, np.tile(np.arange(n), n))
         return
+    done = np.zeros(n, dtype=bool)
     home = devices.home_of(device, _BYTES * n * (values.shape[1] + 2))
     try:
-        prepared = _prepare(values, labels, k, device, home, metric)
+        yield from _others(done, _search(values, labels, k, device, home, metric, ceiling))
+        return
     except torch.OutOfMemoryError:
-        prepared = None
-    if prepared is None:
-        # Less is free than it seemed.
-        torch.cuda.empty_cache()
-        prepared = _prepare(values, labels, k, device, torch.device("cpu"), metric)
-    frame, groups, classes = prepared
+        # Less is free than it seemed. What the search held is let go of after this clause.
+        devices.release(device)
+    host = torch.device("cpu")
+    yield from _others(done, _search(values, labels, k, device, host, metric, ceiling))
+
+
+def _others(done: Bools, answers: Iterable[Answer]) -> Generator[Answer, None, None]:
+    """Pass answers on, but for rows that were answered for before."""
+    for answer in answers:
+        if isinstance(answer, Looked):
+            yield answer
+            continue
+        fresh = ~done[answer.rows]
+        done[answer.rows] = True
+        if fresh.all():
+            yield answer
+        elif isinstance(answer, Certified):
+            yield Certified(answer.rows[fresh])
+        else:
+            lengths = np.diff(answer.offsets)
+            theirs = np.repeat(fresh, lengths)
+            yield Proposal(
+                answer.rows[fresh],
+                np.concatenate(([0], np.cumsum(lengths[fresh]))),
+                answer.candidates[theirs],
+                None if answer.distances is None else answer.distances[theirs],
+            )
+
+
+def _search(
+    values: Matrix,
+    labels: Ints,
+    k: int,
+    device: torch.device,
+    home: torch.device,
+    metric: str,
+    ceiling: float,
+) -> Generator[Answer, None, None]:
+    """Search on a device, with points that are kept at home."""
+    frame, groups, classes = _prepare(values, labels, k, device, home, metric)
     order = frame.leaves.order
     across = ceiling * 4.0**frame.exponent if metric == "cosine" else ceiling
     certifier = Certifier(frame, _weights(groups, order), k, across)
@@ -140,19 +175,16 @@ def _settled(
     """Give neighbours in their order, of bounded size each."""
     if not len(found.points):
         return
-    # What the rows of each point take, and its candidates.
-    takes = torch.cumsum(groups.counts[found.points] * (k + 1) * 8, 0) + 8 * found.offsets[1:]
-    number = int(takes[-1]) // budget.numbers + 1
-    edges = torch.searchsorted(
-        takes, torch.arange(1, number, device=takes.device) * budget.numbers
-    ).unique()
-    bounds = [0, *edges[(edges > 0) & (edges < len(takes))].tolist(), len(takes)]
-    for begin, end in itertools.pairwise(bounds):
-        rows, indices, distances = ordered(found.part(begin, end), groups, k)
-        offsets = np.arange(len(rows) + 1) * k
-        yield Proposal(
-            _numbers(rows), offsets, _numbers(indices).ravel(), _numbers(distances).ravel()
-        )
+    # What the rows of a point take, and its candidates, at most.
+    lengths = torch.diff(found.offsets)
+    each = 8 * int((groups.counts[found.points] * (k + 1) + lengths * (k + 1)).max())
+
+    def settle(part: slice) -> tuple[Any, Any, Any]:
+        rows, indices, distances = ordered(found.part(part.start, part.stop), groups, k)
+        return _numbers(rows), _numbers(indices).ravel(), _numbers(distances).ravel()
+
+    for _, (rows, indices, distances) in budget.pieces(len(found.points), each, settle):
+        yield Proposal(rows, np.arange(len(rows) + 1) * k, indices, distances)
 
 
 def _numbers(tensor: Tensor) -> Any:

@@ -154,8 +154,13 @@ class Budget:
                 "which needs none of it."
             ) from None
         self.numbers = max(_LEAST, self.numbers // 4)
-        if self.device.type == "cuda":
-            torch.cuda.empty_cache()
+        release(self.device)
+
+
+def release(device: torch.device) -> None:
+    """Give memory back that torch holds for later."""
+    if device.type == "cuda":
+        torch.cuda.empty_cache()
 
 
 def sent(values: Floats, device: torch.device) -> torch.Tensor:
@@ -184,11 +189,12 @@ def sent(values: Floats, device: torch.device) -> torch.Tensor:
 
 @contextlib.contextmanager
 def in_full(device: torch.device) -> Iterator[None]:
-    """Have float32 products computed in float32: the bounds on rounding hold for nothing less.
+    """Work on a device, with float32 products in float32: the bounds hold for nothing less.
 
     Whatever the program around has chosen for its own products is put back.
     """
-    with torch.autocast(device.type, enabled=False), _precisely():
+    here = torch.cuda.device(device) if device.type == "cuda" else contextlib.nullcontext()
+    with here, torch.autocast(device.type, enabled=False), _precisely():
         yield
 
 
