@@ -100,12 +100,16 @@ def decide(
     reason = np.zeros(len(labels), dtype=np.int8)
     if guarded(sizes, thresholds.min_minority):
         return Decisions(decision, reason)
+    # Nearly all rows of most data are predicted to be what they are, and stay.
+    ambiguous = votes.confidence < thresholds.alpha - TOLERANCE
+    doubtful = np.flatnonzero((votes.predicted != labels) | ambiguous)
+    ambiguous, mine = ambiguous[doubtful], labels[doubtful]
     rank = np.argsort(size_order(sizes))
-    toward = rank[votes.predicted] - rank[labels]  # > 0: predicted smaller, < 0: larger
+    toward = rank[votes.predicted[doubtful]] - rank[mine]  # > 0: predicted smaller, < 0: larger
 
-    candidates = (toward < 0) & (votes.larger > thresholds.beta + TOLERANCE)
+    candidates = (toward < 0) & (votes.larger[doubtful] > thresholds.beta + TOLERANCE)
     for code in _large_enough(protected, sizes, thresholds.min_minority):
-        rows = np.flatnonzero(candidates & (labels == code))
+        rows = doubtful[candidates & (mine == code)]
         rows = rows[_going_first(-votes.larger[rows], votes.depth[rows])]
         reason[rows] = DEEP_NOISE
         decision[rows] = SPARED
@@ -113,17 +117,18 @@ def decide(
 
     after = sizes - np.bincount(labels[decision == REMOVED], minlength=len(sizes))
     largest_other = max((int(n) for c, n in enumerate(after) if c not in strict), default=0)
-    ambiguous = votes.confidence < thresholds.alpha - TOLERANCE
     for code in _large_enough(strict, sizes, thresholds.min_minority):
-        rows = np.flatnonzero((labels == code) & ((toward > 0) | ambiguous))
-        rows = rows[_going_first(votes.confidence[rows], votes.depth[rows])]
+        some = np.flatnonzero((mine == code) & ((toward > 0) | ambiguous))
+        rows = doubtful[some]
+        order = _going_first(votes.confidence[rows], votes.depth[rows])
+        rows, smaller = rows[order], toward[some[order]] > 0
         size = int(sizes[code])
         allowed = size
         if keep_floor:
             # A class that was smaller to begin with still keeps enough to learn from.
             least = largest_other if size >= largest_other else thresholds.min_minority
             allowed = size - min(size, least)
-        reason[rows] = np.where(toward[rows] > 0, INTRUSION, AMBIGUITY)
+        reason[rows] = np.where(smaller, INTRUSION, AMBIGUITY)
         decision[rows] = SPARED
         decision[rows[:allowed]] = REMOVED
     return Decisions(decision, reason)

@@ -20,7 +20,7 @@ from rectifold.engines.gpu.remaining import Found, Searcher, ordered
 from rectifold.space import Points
 
 #: Slots of a leaf, at least.
-LEAF = 128
+LEAF = 192
 #: Bytes that points take, for each number of theirs, while they are brought into leaves.
 _BYTES = 32
 
