@@ -78,6 +78,20 @@ def test_cosine_neighbours_are_canonical_where_zero_rows_are_nearer_than_others(
     check(np.zeros((1, 3)).repeat(20, 0) + np.eye(20, 3), 5, "cosine")
 
 
+@pytest.mark.parametrize("seed", range(12))
+def test_equal_rows_that_rounding_keeps_apart_give_no_certificate_to_each_other(seed, way):
+    # Proportional rows are equal after normalising, and their keys collide with others'.
+    rng = np.random.default_rng(seed)
+    base = rng.integers(1, 9, size=(10, 200)).astype(float)
+    X = base[rng.integers(0, 10, 300)] * rng.integers(1, 30, 300)[:, None]
+    check(X, 1, "cosine", labels=rng.integers(0, 2, 300))
+
+
+def test_an_enemy_at_a_distance_that_underflows_is_as_near_as_a_duplicate(way):
+    X = np.array([[0.0], [1e-170], [1e-170], *([1e-165 * (row + 5)] for row in range(20))])
+    check(X, 1, labels=np.array([1, 0, 0] + [1] * 20))
+
+
 def test_a_row_without_direction_stands_against_certificates(way):
     # Orthogonal rows are as far from each other as from a row without direction, which
     # comes first: no row has its own class alone among its neighbours.

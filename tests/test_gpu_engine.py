@@ -1,6 +1,7 @@
 """The GPU engine: the CPU's answers to the last bit, on torch's CPU device and on a GPU."""
 
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
 
@@ -238,6 +239,8 @@ class TestMemory:
         X[:1000] += 2
         monkeypatch.setattr(where, name, full)
         monkeypatch.setattr(devices.Budget, "pieces", in_one_piece)
+        # Another name of the CPU, so that home is not the host.
+        monkeypatch.setattr(devices, "home_of", lambda *_: torch.device("cpu:0"))
         check(X, 15, labels=labels, engine=on("cpu"))
         calls.clear()
         answers = list(on("cpu")(points_of(X), labels, 15))
@@ -284,6 +287,44 @@ class TestPrecision:
             check(HARD["near-ties of single precision"], 15, engine=on(device))
             assert torch.is_autocast_enabled(device)
 
+    @pytest.mark.parametrize("device", DEVICES)
+    @pytest.mark.parametrize("precision", ["tf32", "ieee"])
+    def test_a_setting_of_all_backends_is_taken_over_afterwards_as_before(self, precision, device):
+        backend, whole = torch.backends.cuda.matmul, torch.backends
+        before = whole.fp32_precision, backend.fp32_precision
+        backend.fp32_precision = "none"
+        try:
+            whole.fp32_precision = precision
+            check(HARD["near-ties of single precision"], 15, engine=on(device))
+            assert backend.fp32_precision == precision
+            whole.fp32_precision = "ieee"
+            assert backend.fp32_precision == "ieee"
+        finally:
+            whole.fp32_precision, backend.fp32_precision = before
+
+    @pytest.mark.parametrize("device", DEVICES)
+    def test_other_defaults_of_torch_change_nothing(self, device):
+        X = HARD["near-ties of single precision"]
+        torch.set_default_dtype(torch.float64)
+        torch.use_deterministic_algorithms(True, warn_only=True)
+        try:
+            check(X, 15, engine=on(device))
+            assert torch.is_deterministic_algorithms_warn_only_enabled()
+        finally:
+            torch.set_default_dtype(torch.float32)
+            torch.use_deterministic_algorithms(False)
+
+    @pytest.mark.parametrize("device", DEVICES)
+    def test_searches_in_several_threads_keep_the_precision_of_each_other(self, device):
+        torch.set_float32_matmul_precision("medium")
+        X = HARD["near-ties of single precision"]
+        try:
+            with ThreadPoolExecutor(4) as pool:
+                list(pool.map(lambda _: check(X, 15, engine=on(device)), range(8)))
+            assert torch.get_float32_matmul_precision() == "medium"
+        finally:
+            torch.set_float32_matmul_precision("highest")
+
     @pytest.mark.gpu
     def test_square_roots_and_quotients_are_those_of_the_cpu(self):
         squares = np.random.default_rng(0).random((1_000_000, 3)) ** 4
@@ -312,7 +353,7 @@ class TestChoice:
         with pytest.raises(ValueError, match="engine='gpu' found no GPU that torch can use"):
             GMR(engine="gpu").fit_resample(*load_wine_quality(return_X_y=True))
 
-    @pytest.mark.parametrize("name", ["cuda:99", "nonsense", 99])
+    @pytest.mark.parametrize("name", ["cuda:99", "nonsense", 99, np.int64(99), "meta"])
     def test_a_device_that_is_not_there_is_named(self, name):
         with pytest.raises(ValueError, match=r"device=.* is none that torch can use here: it sees"):
             GMR(engine="gpu", device=name).fit_resample(*load_wine_quality(return_X_y=True))
@@ -410,6 +451,45 @@ class TestDeviceArrays:
         assert torch.equal(rows, tensor[gmr.sample_indices_])
         assert torch.equal(kept, labels[gmr.sample_indices_])
 
+    @pytest.mark.parametrize(
+        "made",
+        [
+            lambda X: X.clone().requires_grad_(),
+            lambda X: X.T.contiguous().T,
+            lambda X: (X * 100).to(torch.int32),
+            lambda X: X.to(torch.float16),
+        ],
+        ids=["with gradients", "by columns", "integers", "half precision"],
+    )
+    def test_tensors_of_all_kinds_are_cleaned_as_their_numbers_are(self, wines, device, made):
+        X, y = wines
+        tensor = made(torch.from_numpy(X).to(device))
+        expected = GMR(engine="exact").fit(X, y)
+        expected.fit_resample(tensor.detach().cpu().double().numpy(), y)
+        gmr = GMR(engine="gpu", device=device)
+        rows, _ = gmr.fit_resample(tensor, y)
+        np.testing.assert_array_equal(gmr.sample_indices_, expected.sample_indices_)
+        assert rows.dtype == tensor.dtype
+
+    def test_a_device_without_room_for_a_copy_leaves_the_points_on_the_host(
+        self, wines, device, monkeypatch
+    ):
+        X, y = wines
+        whole, calls = device_arrays._numbers, []
+
+        def full(values):
+            calls.append(values)
+            if len(calls) == 1:
+                raise torch.OutOfMemoryError("CUDA out of memory.")
+            return whole(values)
+
+        monkeypatch.setattr(device_arrays, "_numbers", full)
+        expected = GMR(engine="exact")
+        expected.fit_resample(X, y)
+        gmr = GMR(engine="gpu", device=device)
+        gmr.fit_resample(torch.from_numpy(X).to(device), y)
+        np.testing.assert_array_equal(gmr.sample_indices_, expected.sample_indices_)
+
     def test_rows_without_direction_are_settled_on_the_host(self, wines, device):
         X, y = wines
         X = X.copy()
@@ -428,6 +508,7 @@ class TestDeviceArrays:
             (lambda X: X[:, 0], "X must be a table of rows and columns, and has 1 dimensions"),
             (lambda X: X[:, :0], "0 columns: both are needed"),
             (lambda X: X.to(torch.complex128), "complex numbers"),
+            (lambda X: X.to_sparse(), "X is a sparse tensor"),
             (lambda X: X * 0, "every column of X is constant"),
             (lambda X: X * 1e160, "values beyond 1e"),
         ],
@@ -445,7 +526,11 @@ class TestDeviceArrays:
         with pytest.raises(ValueError, match="X is on a GPU"):
             GMR(**setting).fit_resample(torch.from_numpy(X).to(device), y)
 
-    def test_arrays_of_other_libraries_come_back_as_such(self, wines, monkeypatch):
+    @pytest.mark.parametrize("standard", [False, True])
+    @pytest.mark.parametrize("speaks", [False, True])
+    def test_arrays_of_other_libraries_come_back_as_such(
+        self, wines, standard, speaks, monkeypatch
+    ):
         class Array:
             """Speaks DLPack as an array on a device does."""
 
@@ -459,16 +544,23 @@ class TestDeviceArrays:
             def __dlpack_device__(self):
                 return (2, 0)
 
+            if standard:
+
+                def __array_namespace__(self):
+                    return module
+
         module = type(sys)("elsewhere")
-        module.from_dlpack = lambda tensor: Array(tensor)
-        monkeypatch.setitem(sys.modules, "elsewhere", module)
+        if speaks:
+            module.from_dlpack = lambda tensor: Array(tensor)
+        monkeypatch.setitem(sys.modules, "elsewhere", type(sys)("empty") if standard else module)
         Array.__module__ = "elsewhere.arrays"
         monkeypatch.setattr(torch, "from_dlpack", lambda array: array.values)
         X, y = wines
         gmr = GMR(engine="gpu", device="cpu")
         rows, _ = gmr.fit_resample(Array(torch.from_numpy(X)), y)
-        assert isinstance(rows, Array)
-        np.testing.assert_array_equal(rows.values.numpy(), X[gmr.sample_indices_])
+        assert isinstance(rows, Array if speaks else torch.Tensor)
+        values = rows.values if speaks else rows
+        np.testing.assert_array_equal(values.numpy(), X[gmr.sample_indices_])
 
 
 def test_neighbours_that_come_out_of_order_are_put_in_order():

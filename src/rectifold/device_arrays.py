@@ -19,6 +19,9 @@ def is_on_device(X: Any) -> bool:
     """Tell whether an array is in the memory of a device other than the CPU."""
     if isinstance(X, np.ndarray):
         return False
+    torch = sys.modules.get("torch")
+    if torch is not None and isinstance(X, torch.Tensor):
+        return bool(X.device.type != "cpu")
     if hasattr(X, "__cuda_array_interface__"):
         return True
     where = getattr(X, "__dlpack_device__", None)
@@ -40,16 +43,30 @@ def to_device_points(X: Any, metric: Metric) -> Points:
     Returns
     -------
     Points
-        With a tensor of float64 as values; on the CPU where the device has no float64, and where
-        there are rows without a direction.
+        With a tensor of float64 as values; on the CPU where the device has no float64 or no room,
+        and where there are rows without a direction.
     """
     if metric not in ("euclidean", "sqeuclidean", "cosine"):
         raise ValueError(
             f"X is on a GPU, where metric={metric!r} is not known: pass 'euclidean' or 'cosine', "
             "or bring X to the host."
         )
-    values = _numbers(X)
-    torch = sys.modules["torch"]
+    from rectifold.engines.gpu.devices import is_full
+
+    tensor = _tensor(X, "X")
+    try:
+        return _points(tensor, metric)
+    except RuntimeError as error:
+        if not is_full(error):
+            raise
+    # The device has no room for another copy.
+    return _points(tensor.cpu(), metric)
+
+
+def _points(tensor: Any, metric: Metric) -> Points:
+    import torch
+
+    values = _numbers(tensor)
     if bool((values == values[0]).all()):
         raise ValueError(
             "every column of X is constant, so no row is nearer than another: "
@@ -63,9 +80,13 @@ def to_device_points(X: Any, metric: Metric) -> Points:
             )
         return Points(values, metric)
     zero = largest == 0
-    # Dividing by a power of two first is exact, and keeps squares in range.
-    exponent = torch.where(zero, 0, torch.frexp(largest).exponent)
-    unit = torch.ldexp(values, -exponent[:, None])
+    # Dividing by a power of two first is exact, and keeps squares in range; in two steps, each of
+    # which is in the range of float64.
+    exponent = torch.where(zero, 0, torch.frexp(largest).exponent).long()
+    half = torch.div(exponent, 2, rounding_mode="trunc")
+    unit = values
+    for part in (half, exponent - half):
+        unit = unit * ((1023 - part) << 52).view(torch.float64)[:, None]
     lengths = roots(add_columns((unit * unit).unbind(dim=1)))
     unit = unit / torch.where(zero, 1.0, lengths)[:, None]
     if not bool(zero.any()):
@@ -73,11 +94,12 @@ def to_device_points(X: Any, metric: Metric) -> Points:
     return Points(unit.cpu().numpy(), "cosine", zero.cpu().numpy())
 
 
-def _numbers(X: Any) -> Any:
-    """Give an array on a device as a tensor of finite float64 rows there."""
+def _numbers(values: Any) -> Any:
+    """Give a tensor of finite float64 rows, on the same device if that has float64."""
     import torch
 
-    values = _tensor(X)
+    if values.layout != torch.strided:
+        raise ValueError("X is a sparse tensor: pass a dense one, or a SciPy sparse matrix.")
     if values.ndim != 2:
         raise ValueError(
             f"X must be a table of rows and columns, and has {values.ndim} dimensions."
@@ -99,13 +121,13 @@ def _numbers(X: Any) -> Any:
     return values.contiguous()
 
 
-def _tensor(X: Any) -> Any:
+def _tensor(X: Any, name: str) -> Any:
     try:
         import torch
     except ModuleNotFoundError:
         raise ValueError(
-            "X is on a GPU, and to search there takes PyTorch: install rectifold[gpu], or bring X "
-            "to the host."
+            f"{name} is on a GPU, and to take it from there needs PyTorch: install rectifold[gpu], "
+            f"or bring {name} to the host."
         ) from None
     if isinstance(X, torch.Tensor):
         return X.detach()
@@ -116,16 +138,19 @@ def _tensor(X: Any) -> Any:
 
 def to_host(y: Any) -> Any:
     """Bring labels to the host, if they are on a device."""
-    return _tensor(y).cpu().numpy() if is_on_device(y) else y
+    return _tensor(y, "y").cpu().numpy() if is_on_device(y) else y
 
 
 def take(X: Any, rows: Ints) -> Any:
     """Some rows of an array on a device, in an array of the same library."""
     import torch
 
-    tensor = _tensor(X)
+    tensor = _tensor(X, "X")
     some = tensor[torch.from_numpy(rows).to(tensor.device)]
     if isinstance(X, torch.Tensor):
         return some
     library = sys.modules[type(X).__module__.partition(".")[0]]
-    return library.from_dlpack(some) if hasattr(library, "from_dlpack") else library.asarray(some)
+    if hasattr(X, "__array_namespace__"):
+        library = X.__array_namespace__()
+    # A library that takes nothing over gets a tensor, which it may know how to read.
+    return library.from_dlpack(some) if hasattr(library, "from_dlpack") else some

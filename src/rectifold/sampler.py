@@ -396,6 +396,14 @@ class GMR(BaseCleaningSampler):
     def _points(self, X: Any, labels: Target) -> Points:
         self.space_: Any = None
         own_search = not isinstance(self.n_neighbors, numbers.Integral)
+        if is_on_device(X):
+            if self.space is not None or own_search or self.engine == "exact":
+                raise ValueError(
+                    "X is on a GPU, and space, a search object and engine='exact' work on the "
+                    "host: leave them out, or pass X as a NumPy array."
+                )
+            metric = resolve_metric(self.metric, X.shape[-1], self.metric_threshold)
+            return to_device_points(X, metric)
         if self.metric == "precomputed":
             if self.space is not None or own_search:
                 raise ValueError(
@@ -409,14 +417,6 @@ class GMR(BaseCleaningSampler):
                 f"{which} comes with a metric of its own, and metric={self.metric!r} would be "
                 f"ignored: leave metric='auto' (a search object has its metric set on it)."
             )
-        if is_on_device(X):
-            if self.space is not None or own_search or self.engine == "exact":
-                raise ValueError(
-                    "X is on a GPU, and space, a search object and engine='exact' work on the "
-                    "host: leave them out, or pass X as a NumPy array."
-                )
-            metric = resolve_metric(self.metric, X.shape[-1], self.metric_threshold)
-            return to_device_points(X, metric)
         if self.space is None:
             values = as_numbers(X, name="X", hint=_HINT, allow_nan=self.metric == "nan_euclidean")
         else:

@@ -31,7 +31,8 @@ Metric = str | Callable[..., float]
 class Points:
     """Rows as points of a metric space."""
 
-    #: Float64 rows, C-ordered or CSR; normalised to unit length for the cosine metric.
+    #: Float64 rows, C-ordered or CSR, or a tensor on a device; normalised to unit length for the
+    #: cosine metric.
     values: Matrix
     #: "euclidean", "cosine", "heom", or what the caller named.
     metric: Metric

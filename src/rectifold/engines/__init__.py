@@ -44,6 +44,10 @@ def choose(name: str, points: Points, device: Any = None) -> tuple[Engine, str]:
     """
     if points.metric in exact.METRICS:
         if name == "gpu" or device is not None or (name == "auto" and _gpu_pays(points)):
+            if device is None:
+                # Where the points are, if they are tensors.
+                device = getattr(points.values, "device", None)
+                device = device if getattr(device, "type", "cpu") != "cpu" else None
             return _on_gpu(device), "gpu"
         return exact.propose, "exact"
     if name == "gpu" or device is not None:
@@ -77,8 +81,11 @@ def _gpu_pays(points: Points) -> bool:
     least = _PAYS if "torch" in sys.modules else _PAYS_TO_LOAD
     if points.values.size < least or importlib.util.find_spec("torch") is None:
         return False
-    import torch
-
+    try:
+        import torch
+    except (ImportError, OSError):
+        # One that is broken is as good as none.
+        return False
     return bool(torch.cuda.is_available())
 
 

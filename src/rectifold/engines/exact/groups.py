@@ -119,8 +119,8 @@ def ranges(starts: Ints, lengths: Ints) -> Ints:
 
 def _keys(values: Matrix) -> Floats:
     # Equal rows have equal keys, as every row goes through the same operations in the
-    # same order. Unequal rows seldom do; if they should, a group is split in two, which
-    # costs time but changes no answer.
+    # same order. Unequal rows seldom do; if they should, they may come between equal ones and
+    # split a group in two. So a point can have others at distance zero.
     n, d = values.shape
     factors = np.random.default_rng(0).uniform(1, 2, d)
     if sparse.issparse(values):

@@ -127,6 +127,8 @@ class _Look:
         # Where that does not tell, they are counted, each with the rows on it.
         few = np.flatnonzero(~enough)
         nearer = friends[few] > least[few, None]
-        counts = count(nearer, self.weights[begin:end]) + self.weights[places[few]] - 1
+        # Other rows on its own point are nearer than an enemy that is anywhere else.
+        together = np.where(enemy[few] > 0, self.weights[places[few]] - 1, 0)
+        counts = count(nearer, self.weights[begin:end]) + together
         enough[few] = counts >= self.k
         return enough

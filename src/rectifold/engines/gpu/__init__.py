@@ -75,14 +75,20 @@ def _propose(
         return
     done = np.zeros(n, dtype=bool)
     home = devices.home_of(device, _BYTES * n * (values.shape[1] + 2))
+    host = torch.device("cpu")
+    full = False
     try:
         yield from _others(done, _search(values, labels, k, device, home, metric, ceiling))
-        return
-    except torch.OutOfMemoryError:
-        # Less is free than it seemed. What the search held is let go of after this clause.
+    except (RuntimeError, MemoryError) as error:
+        if not devices.is_full(error):
+            raise
+        if home == host:
+            raise devices.too_little(device) from None
+        full = True
+    if full:
+        # Less is free than it seemed. Not in the clause above, where the search is still held.
         devices.release(device)
-    host = torch.device("cpu")
-    yield from _others(done, _search(values, labels, k, device, host, metric, ceiling))
+        yield from _others(done, _search(values, labels, k, device, host, metric, ceiling))
 
 
 def _others(done: Bools, answers: Iterable[Answer]) -> Generator[Answer, None, None]:
@@ -175,11 +181,13 @@ def _settled(
     """Give neighbours in their order, of bounded size each."""
     if not len(found.points):
         return
-    # What the rows of a point take, and its candidates, at most.
-    lengths = torch.diff(found.offsets)
-    each = 8 * int((groups.counts[found.points] * (k + 1) + lengths * (k + 1)).max())
+    # What the rows of points take, and their candidates.
+    takes = 8 * (k + 1) * (groups.counts[found.points] + torch.diff(found.offsets))
+    each = int(takes.sum()) // len(takes)
 
     def settle(part: slice) -> tuple[Any, Any, Any]:
+        if part.stop - part.start > 1 and int(takes[part].sum()) > 2 * budget.numbers:
+            raise devices.TooMuchError
         rows, indices, distances = ordered(found.part(part.start, part.stop), groups, k)
         return _numbers(rows), _numbers(indices).ravel(), _numbers(distances).ravel()
 

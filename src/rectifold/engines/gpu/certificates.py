@@ -193,11 +193,10 @@ class Certifier:
             return (counts[:-1] > self.k).to(frame.home), pairs
 
         each = 16 * min(number, len(which)) + 2 * frame.table.shape[1]
-        results = list(frame.budget.pieces(len(places), each, look))
-        standing.pairs += sum(pairs for _, (_, pairs) in results)
-        return torch.cat([enough for _, (enough, _) in results]), sum(
-            pairs for _, (_, pairs) in results
-        )
+        results = [result for _, result in frame.budget.pieces(len(places), each, look)]
+        pairs = sum(pairs for _, pairs in results)
+        standing.pairs += pairs
+        return torch.cat([enough for enough, _ in results]), pairs
 
 
 def by_leaf(leaf: Tensor) -> tuple[Tensor, Tensor, Tensor]:

@@ -1,6 +1,8 @@
 """Devices of torch: which one is meant, how much fits on it, and products that are not abridged."""
 
 import contextlib
+import numbers
+import threading
 import warnings
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
@@ -42,8 +44,9 @@ def find(name: Any = None) -> torch.device:
             )
         return found
     try:
-        device = torch.device(name)
-        torch.empty(1, device=device)
+        device = torch.device(int(name) if isinstance(name, numbers.Integral) else name)
+        # "meta" and the like hold nothing.
+        torch.ones(1, device=device).cpu()
     except (RuntimeError, TypeError, AssertionError, NotImplementedError):
         raise ValueError(
             f"device={name!r} is none that torch can use here: it sees {_seen()}."
@@ -74,8 +77,17 @@ def doubles(device: torch.device) -> bool:
     return bool(device.type != "mps")
 
 
+def is_full(error: BaseException) -> bool:
+    """Tell whether an error says that a device has no memory left."""
+    # Not all devices have an exception of their own for it.
+    known = (torch.OutOfMemoryError, MemoryError)
+    return isinstance(error, known) or "out of memory" in str(error)
+
+
 def free_bytes(device: torch.device) -> int:
     """Tell how much memory a device has left; of the CPU and of what can't tell, plenty."""
+    if device.type == "mps":
+        return int(torch.mps.recommended_max_memory() - torch.mps.current_allocated_memory())
     if device.type != "cuda":
         return 1 << 34
     free, whole = torch.cuda.mem_get_info(device)
@@ -137,11 +149,13 @@ class Budget:
             part = slice(at, min(at + step, total))
             try:
                 result = work(part)
-            except torch.OutOfMemoryError:
-                self.shrink()
-                continue
             except TooMuchError:
                 most = max(1, (part.stop - part.start) // 2)
+                continue
+            except RuntimeError as error:
+                if not is_full(error):
+                    raise
+                self.shrink()
                 continue
             yield part, result
             at, most = part.stop, total
@@ -149,12 +163,17 @@ class Budget:
     def shrink(self) -> None:
         """Do less at once from now on."""
         if self.numbers <= _LEAST:
-            raise MemoryError(
-                f"{self.device} has too little free memory for a search: pass engine='exact', "
-                "which needs none of it."
-            ) from None
+            raise too_little(self.device) from None
         self.numbers = max(_LEAST, self.numbers // 4)
         release(self.device)
+
+
+def too_little(device: torch.device) -> MemoryError:
+    """Say that a device can't hold even a little of the work."""
+    return MemoryError(
+        f"{device} has too little free memory for a search: pass engine='exact', which needs none "
+        "of it."
+    )
 
 
 def release(device: torch.device) -> None:
@@ -198,22 +217,46 @@ def in_full(device: torch.device) -> Iterator[None]:
         yield
 
 
+#: Searches that are under way, in how many threads: settings of torch hold for the whole process.
+_searches = 0
+_lock = threading.Lock()
+_before: dict[str, Any] = {}
+
+
 @contextlib.contextmanager
 def _precisely() -> Iterator[None]:
-    backends = [torch.backends.cuda.matmul, torch.backends.mkldnn.matmul]
-    if hasattr(torch.backends.cuda.matmul, "fp32_precision"):
-        before = [backend.fp32_precision for backend in backends]
-        for backend in backends:
-            backend.fp32_precision = "ieee"
-        try:
-            yield
-        finally:
-            for backend, chosen in zip(backends, before, strict=True):
-                backend.fp32_precision = chosen
-        return
-    precision = torch.get_float32_matmul_precision()
-    torch.set_float32_matmul_precision("highest")
+    global _searches
+    with _lock:
+        _searches += 1
+        if _searches == 1:
+            _hold()
     try:
         yield
     finally:
-        torch.set_float32_matmul_precision(precision)
+        with _lock:
+            _searches -= 1
+            if _searches == 0:
+                _put_back()
+
+
+def _backends() -> dict[str, Any]:
+    return {"cuda": torch.backends.cuda.matmul, "cpu": torch.backends.mkldnn.matmul}
+
+
+def _hold() -> None:
+    """Have products in full precision, and operations whose answers don't depend on their order."""
+    for name, backend in _backends().items():
+        _before[name] = backend.fp32_precision
+        backend.fp32_precision = "ieee"
+    _before["deterministic"] = torch.are_deterministic_algorithms_enabled()
+    _before["warn_only"] = torch.is_deterministic_algorithms_warn_only_enabled()
+    torch.use_deterministic_algorithms(False)
+
+
+def _put_back() -> None:
+    for name, backend in _backends().items():
+        # What was taken over from a wider setting is taken over again.
+        backend.fp32_precision = "none"
+        if backend.fp32_precision != _before[name]:
+            backend.fp32_precision = _before[name]
+    torch.use_deterministic_algorithms(_before["deterministic"], warn_only=_before["warn_only"])

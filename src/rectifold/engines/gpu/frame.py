@@ -127,8 +127,8 @@ class Frame:
         """Products of all points of some leaves with those of their own leaf, without bounds."""
         targets = self.targets(part)
         left = targets.clone()
-        squares = self.squares.view(-1, self.leaves.size)[part].to(self.device)
-        left[:, :, -2] = squares.to(left.dtype) / -2
+        squares = self.squares.view(-1, self.leaves.size)[part] / -2
+        left[:, :, -2] = squares.to(left.dtype).to(self.device)
         left[:, :, -1] = 1
         return product(left, targets)
 
@@ -163,7 +163,7 @@ class Frame:
         squares, margin = self.squares[places], ball_margin(m)
         radii = self.rounding.above(bounds, squares).clip(min=0).sqrt() + self.blur * squares.sqrt()
         radii = radii * (1 + margin)
-        left = torch.empty((len(places), m + 3), device=self.home)
+        left = torch.empty((len(places), m + 3), dtype=torch.float32, device=self.home)
         left[:, :m] = self.leaves.sketch[places]
         left[:, m] = radii.square() - self.sketch_squares[places] * (1 - margin)
         left[:, m + 1] = 1
@@ -257,7 +257,7 @@ def build(
     del sketch
     plain = d <= _WIDE
     if plain:
-        table = torch.empty((len(leaves.order), d + 2), device=values.device)
+        table = leaves.sketch.new_empty((len(leaves.order), d + 2))
         table[:, :d] = leaves.sketch
         leaves = replace(leaves, sketch=table[:, :d])
         squares = squares[leaves.order.clamp(min=0)]
@@ -294,9 +294,9 @@ def _placed(values: Tensor, *, unit_length: bool) -> tuple[Tensor | None, int]:
     low, high = torch.aminmax(values, dim=0)
     if not unit_length:
         # Medians, so that a few outliers don't move the rest away from the origin.
-        generator = torch.Generator().manual_seed(0)
-        some = torch.randint(0, len(values), (_SAMPLE,), generator=generator)
-        centre = values[some.to(values.device)].median(dim=0).values
+        generator = torch.Generator("cpu").manual_seed(0)
+        some = torch.randint(0, len(values), (_SAMPLE,), generator=generator, device="cpu")
+        centre = values[some.to(values.device)].sort(dim=0).values[_SAMPLE // 2]
         low, high = low - centre, high - centre
     largest = float(torch.maximum(high.max(), -low.min()))
     return centre, min(max(_LARGEST - math.frexp(largest)[1], -1000), 1000)
@@ -334,12 +334,13 @@ def _sketch(
 def _basis(values: Tensor, centre: Tensor | None, exponent: int) -> Tensor:
     """Find the first principal directions, by a few steps of subspace iteration."""
     n, d = values.shape
-    generator = torch.Generator().manual_seed(0)
-    sample = torch.randint(0, n, (_MORE,), generator=generator).to(values.device)
+    generator = torch.Generator("cpu").manual_seed(0)
+    sample = torch.randint(0, n, (_MORE,), generator=generator, device="cpu").to(values.device)
     some = _coordinates(values[sample], centre, exponent)
     some = some - some.mean(dim=0)
-    basis = torch.randn((d, _PROJECTIONS), generator=generator, dtype=torch.float64)
-    basis = basis.to(values.device)
+    basis = torch.randn(
+        (d, _PROJECTIONS), generator=generator, dtype=torch.float64, device="cpu"
+    ).to(values.device)
     for _ in range(3):
         basis, _ = torch.linalg.qr(some.T @ (some @ basis))
     return basis.float()

@@ -1,7 +1,6 @@
 """Rows grouped by equality on a device, as `rectifold.engines.exact.groups` does on the CPU."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 
@@ -93,8 +92,8 @@ def _keys(values: Tensor, budget: Budget) -> Tensor:
     # Sums of whole numbers, which wrap around, are the same in any order: equal rows have equal
     # keys. Unequal rows seldom do.
     n, d = values.shape
-    generator = torch.Generator().manual_seed(0)
-    factors: Any = torch.randint(-(2**62), 2**62, (d,), generator=generator) * 2 + 1
+    generator = torch.Generator("cpu").manual_seed(0)
+    factors = torch.randint(-(2**62), 2**62, (d,), generator=generator, device="cpu") * 2 + 1
     factors = factors.to(values.device)
 
     def keys(part: slice) -> Tensor:

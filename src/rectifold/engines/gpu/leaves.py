@@ -132,7 +132,9 @@ def _directions(blocks: Tensor, count: int, generator: torch.Generator) -> Tenso
     centred = sample - sample.mean(dim=1, keepdim=True)
     # Scaled, so that products of many coordinates stay in range.
     centred /= centred.abs().amax(dim=(1, 2), keepdim=True) + _TINY
-    basis = torch.randn((number, m, count), generator=generator, device=blocks.device)
+    basis = torch.randn(
+        (number, m, count), generator=generator, dtype=blocks.dtype, device=blocks.device
+    )
     for _ in range(3):
         basis = centred.transpose(1, 2) @ (centred @ basis)
     if count == 1:

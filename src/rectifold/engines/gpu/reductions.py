@@ -6,11 +6,14 @@ elsewhere by torch's operations, which write every product to memory.
 
 import importlib.util
 import math
+import warnings
+from functools import cache
 from typing import Any
 
 import torch
 
 from rectifold._typing import Tensor
+from rectifold.engines.gpu.devices import is_full
 from rectifold.engines.gpu.frame import Blocks, Frame, product
 
 
@@ -32,11 +35,8 @@ def highest(frame: Frame, queries: Tensor, blocks: Blocks) -> Tensor:
         Of nobody, anything.
     """
     result = queries.new_full((len(queries),), -math.inf)
-    kernels = _fused(frame)
-    if kernels is not None:
-        found = kernels.highest(
-            queries, blocks.queries, frame.table, blocks.leaves, frame.leaves.size
-        )
+    found = _fused("highest", frame, queries, blocks)
+    if found is not None:
         return result.scatter_reduce_(0, blocks.queries.ravel(), found.ravel(), "amax")
     for some, products in frame.look(queries, blocks):
         result.scatter_reduce_(0, some.queries.ravel(), products.amax(dim=2).ravel(), "amax")
@@ -73,11 +73,8 @@ def nearer(frame: Frame, queries: Tensor, blocks: Blocks, weights: Tensor | None
         Of nobody, anything.
     """
     result = torch.zeros(len(queries), dtype=torch.int64, device=queries.device)
-    kernels = _fused(frame)
-    if kernels is not None:
-        found = kernels.nearer(
-            queries, blocks.queries, frame.table, blocks.leaves, frame.leaves.size, weights
-        )
+    found = _fused("nearer", frame, queries, blocks, weights)
+    if found is not None:
         return result.index_add_(0, blocks.queries.ravel(), found.ravel())
     for some, products in frame.look(queries, blocks):
         mask = products > 0
@@ -89,15 +86,38 @@ def nearer(frame: Frame, queries: Tensor, blocks: Blocks, weights: Tensor | None
     return result
 
 
-def _fused(frame: Frame) -> Any:
-    """Give the kernels, where they can be used."""
+def _fused(name: str, frame: Frame, queries: Tensor, blocks: Blocks, *more: Any) -> Any:
+    """Reduce by a kernel, where there is one; None where there is not."""
     on_device = frame.device.type == "cuda" and frame.home == frame.device
     if not on_device or frame.table.dtype != torch.float32 or not _has_triton():
         return None
-    from rectifold.engines.gpu import kernels
+    try:
+        from rectifold.engines.gpu import kernels
 
-    return kernels
+        reduce = getattr(kernels, name)
+        return reduce(queries, blocks.queries, frame.table, blocks.leaves, frame.leaves.size, *more)
+    except Exception as error:
+        if is_full(error):
+            raise
+        # Triton compiles at run time, for which it needs a compiler and a device that it knows.
+        _has_triton.cache_clear()
+        _give_up(error)
+        return None
 
 
+@cache
 def _has_triton() -> bool:
-    return importlib.util.find_spec("triton") is not None
+    return not _given_up and importlib.util.find_spec("triton") is not None
+
+
+_given_up: list[BaseException] = []
+
+
+def _give_up(error: BaseException) -> None:
+    _given_up.append(error)
+    warnings.warn(
+        f"Triton can't compile for this GPU ({type(error).__name__}), and torch does its part: the "
+        "same answer, a little later.",
+        RuntimeWarning,
+        stacklevel=2,
+    )

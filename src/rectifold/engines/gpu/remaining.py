@@ -98,12 +98,17 @@ class Searcher:
         """Tell from a few of many queries whether bounds let far too many points pass."""
         if len(places) < _FEW:
             return False
-        some = torch.linspace(0, len(places) - 1, _SAMPLE, device=places.device).long()
-        try:
-            owner = self._hits(places[some], bounds[some])[0]
-        except TooMuchError:
-            return True
-        return len(owner) > _CROWD * (self.k + 1) * _SAMPLE
+        some = torch.arange(_SAMPLE, device=places.device) * (len(places) - 1) // (_SAMPLE - 1)
+
+        def look(_: slice) -> bool:
+            try:
+                owner = self._hits(places[some], bounds[some])[0]
+            except TooMuchError:
+                return True
+            return len(owner) > _CROWD * (self.k + 1) * _SAMPLE
+
+        ((_, crowded),) = self.frame.budget.pieces(1, 1, look)
+        return crowded
 
     def _tightened(self, places: Tensor, bounds: Tensor, number: int) -> Tensor:
         """Lower bounds to the k-th nearest point of the nearest leaves."""
