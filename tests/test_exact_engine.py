@@ -78,7 +78,7 @@ def test_cosine_neighbours_are_canonical_where_zero_rows_are_nearer_than_others(
     check(np.zeros((1, 3)).repeat(20, 0) + np.eye(20, 3), 5, "cosine")
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(3))
 def test_equal_rows_that_rounding_keeps_apart_give_no_certificate_to_each_other(seed, way):
     # Proportional rows are equal after normalising, and their keys collide with others'.
     rng = np.random.default_rng(seed)
