@@ -149,10 +149,10 @@ def report(store: str = str(RESULTS / "adaptive"), baselines: str = str(RESULTS 
     frame = frame[cells]
     classifiers = list(rows_of(frame, *OTHERS).rank_table().columns.drop("Avg"))
     sets = shared.values.index.get_level_values("dataset").unique()
-    seeds = shared.seeds
+    seeds = sorted({int(shared.seeds.min()), int(shared.seeds.max())})
     print(
         f"{len(sets)} data sets, {len(shared.values)} pairs of data set and classifier, "
-        f"{seeds.min()} to {seeds.max()} seeds each. Rank among 20: the paper's 18 baselines, no "
+        f"{' to '.join(map(str, seeds))} seeds each. Rank among 20: the paper's 18 baselines, no "
         "sampling, and the method of the line.\n"
     )
     head = ["method", "rank (place)", *classifiers, "gain", f"loses > {LOSS}"]

@@ -52,7 +52,6 @@ class Certifier:
     def __init__(self, frame: Frame, weights: Tensor | None, k: int, ceiling: float) -> None:
         self.frame = frame
         self.k = k
-        self.ceiling = ceiling
         leaves = frame.leaves
         self.weights = None
         if weights is not None:

@@ -147,6 +147,7 @@ class Budget:
         while at < total:
             step = min(most, max(1, self.numbers // max(1, each)))
             part = slice(at, min(at + step, total))
+            full = False
             try:
                 result = work(part)
             except TooMuchError:
@@ -155,6 +156,9 @@ class Budget:
             except RuntimeError as error:
                 if not is_full(error):
                     raise
+                full = True
+            if full:
+                # Not in the clause above, where what the work held is still there.
                 self.shrink()
                 continue
             yield part, result
@@ -163,7 +167,7 @@ class Budget:
     def shrink(self) -> None:
         """Do less at once from now on."""
         if self.numbers <= _LEAST:
-            raise too_little(self.device) from None
+            raise too_little(self.device)
         self.numbers = max(_LEAST, self.numbers // 4)
         release(self.device)
 
