@@ -10,12 +10,12 @@ from rectifold._typing import Floats, Ints, Matrix
 #: Rows brought into coordinates at once.
 ROWS = 8192
 #: Rows whose medians are the centre, and rows from which directions are found.
-_SAMPLE, _MORE = 256, 2048
+SAMPLE, MORE = 256, 2048
 #: The largest coordinate after scaling is below 2 to this: its square, times any number of
 #: columns, is far within float32, and coordinates 10^26 times smaller still have a square there.
-_LARGEST = 40
+LARGEST = 40
 #: Wider points, and sparse ones, have a sketch of so many projections.
-_WIDE, _PROJECTIONS = 128, 64
+WIDE, PROJECTIONS = 128, 64
 #: Sparse points of more columns stay sparse in products if so few of their entries are stored;
 #: blocks of others are made dense, which multiplies faster.
 _SPARSE, _DENSITY = 512, 0.1
@@ -87,13 +87,13 @@ def place(values: Matrix, *, unit_length: bool) -> Coordinates:
     centre = None
     if not unit_length and not sparse.issparse(values):
         # Medians, so that a few outliers don't move the rest away from the origin.
-        sample = np.random.default_rng(0).choice(n, min(n, _SAMPLE), replace=False)
+        sample = np.random.default_rng(0).choice(n, min(n, SAMPLE), replace=False)
         centre = np.median(values[np.sort(sample)], axis=0)
     if centre is None:
         largest = max(values.max(), -values.min())
     else:
         largest = max((values.max(axis=0) - centre).max(), (centre - values.min(axis=0)).max())
-    exponent = int(np.clip(_LARGEST - np.frexp(largest)[1], -1000, 1000))
+    exponent = int(np.clip(LARGEST - np.frexp(largest)[1], -1000, 1000))
     return Coordinates(values, centre, exponent)
 
 
@@ -117,8 +117,8 @@ def sketch(coordinates: Coordinates, *, projected: bool = True) -> Sketch:
     basis, which makes no distance larger; or, where nobody needs it, on nothing.
     """
     n, d = coordinates.values.shape
-    plain = d <= _WIDE and not sparse.issparse(coordinates.values)
-    count = d if plain else min(_PROJECTIONS, d)
+    plain = d <= WIDE and not sparse.issparse(coordinates.values)
+    count = d if plain else min(PROJECTIONS, d)
     count = count if plain or projected else 0
     basis = None if plain else _basis(coordinates, count)
     points, squares = np.empty((n, count), dtype=np.float32), np.empty(n)
@@ -126,9 +126,15 @@ def sketch(coordinates: Coordinates, *, projected: bool = True) -> Sketch:
         some = coordinates.of(np.arange(at, min(at + ROWS, n)), np.dtype(np.float32))
         squares[at : at + ROWS] = squared_lengths(some)
         points[at : at + ROWS] = some if basis is None else some @ basis
+    return Sketch(points, plain, squares, blur_of(d, None if plain else count))
+
+
+def blur_of(columns: int, projections: int | None) -> float:
+    """How far a point of a sketch can be from where it should be, as a part of its length."""
+    if projections is None:
+        return 2 * _U
     # A projection is a product of d terms with a column of length one, itself rounded.
-    blur = 2 * _U if plain else (d + 4) * _U * float(np.sqrt(count)) + 2 * _U
-    return Sketch(points, plain, squares, blur)
+    return (columns + 4) * _U * float(np.sqrt(projections)) + 2 * _U
 
 
 def _basis(coordinates: Coordinates, count: int) -> Floats:
@@ -137,7 +143,7 @@ def _basis(coordinates: Coordinates, count: int) -> Floats:
     if count == 0:
         return np.empty((d, 0), dtype=np.float32)
     rng = np.random.default_rng(0)
-    sample = np.sort(rng.choice(n, min(n, _MORE), replace=False))
+    sample = np.sort(rng.choice(n, min(n, MORE), replace=False))
     some = coordinates.of(sample, np.dtype(np.float64))
     some = some if sparse.issparse(some) else some - some.mean(axis=0)
     basis = rng.standard_normal((d, count))

@@ -206,12 +206,17 @@ def partition(sketch: Floats, blur: Floats, classes: Ints, size: int, workers: W
     )
 
 
+def plan(points: int, size: int) -> tuple[int, int]:
+    """Tell into how many parts points are cut first, and how often each is halved, into leaves."""
+    leaves = -(-points // size)
+    levels = max(0, int(np.log2(leaves / 4))) if leaves > 4 else 0
+    return -(-leaves // 2**levels), levels
+
+
 def _arranged(sketch: Floats, mine: Ints, size: int, workers: Workers) -> tuple[Ints, Floats]:
     """Put the points of one class in the order of leaves; give it and the points in it."""
     rng = np.random.default_rng(len(mine))
-    leaves = -(-len(mine) // size)
-    levels = max(0, int(np.log2(leaves / 4))) if leaves > 4 else 0
-    parts = -(-leaves // 2**levels)
+    parts, levels = plan(len(mine), size)
     slots = parts * 2**levels * size
     # What fills a slot that no point needs goes where a random point would, and is then
     # marked as empty.

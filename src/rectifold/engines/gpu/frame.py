@@ -9,20 +9,21 @@ import torch
 from torch.nn import functional
 
 from rectifold._typing import Tensor
+from rectifold.engines.exact.coordinates import (
+    LARGEST,
+    MORE,
+    PROJECTIONS,
+    SAMPLE,
+    WIDE,
+    blur_of,
+)
 from rectifold.engines.exact.leaves import EMPTY
 from rectifold.engines.gpu.devices import Budget
 from rectifold.engines.gpu.leaves import Leaves, partition
 from rectifold.engines.rounding import Rounding, ball_margin, rounding, underflow
 
-#: Rows whose medians are the centre, and rows from which directions are found.
-_SAMPLE, _MORE = 256, 2048
-#: The largest coordinate after scaling is below 2 to this; see `exact.coordinates`.
-_LARGEST = 40
-#: Wider points have a sketch of so many projections.
-_WIDE, _PROJECTIONS = 128, 64
 #: Queries of a block: from 2 to the first to 2 to the second.
 _NARROW, _BROAD = 4, 7
-_U = float(torch.finfo(torch.float32).eps) / 2
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -255,7 +256,7 @@ def build(
     sketch, squares, blur = _sketch(values, centre, exponent, budget)
     leaves = partition(sketch, blur * squares.sqrt(), classes, size, budget)
     del sketch
-    plain = d <= _WIDE
+    plain = d <= WIDE
     if plain:
         table = leaves.sketch.new_empty((len(leaves.order), d + 2))
         table[:, :d] = leaves.sketch
@@ -295,11 +296,11 @@ def _placed(values: Tensor, *, unit_length: bool) -> tuple[Tensor | None, int]:
     if not unit_length:
         # Medians, so that a few outliers don't move the rest away from the origin.
         generator = torch.Generator("cpu").manual_seed(0)
-        some = torch.randint(0, len(values), (_SAMPLE,), generator=generator, device="cpu")
-        centre = values[some.to(values.device)].sort(dim=0).values[_SAMPLE // 2]
+        some = torch.randint(0, len(values), (SAMPLE,), generator=generator, device="cpu")
+        centre = values[some.to(values.device)].sort(dim=0).values[SAMPLE // 2]
         low, high = low - centre, high - centre
     largest = float(torch.maximum(high.max(), -low.min()))
-    return centre, min(max(_LARGEST - math.frexp(largest)[1], -1000), 1000)
+    return centre, min(max(LARGEST - math.frexp(largest)[1], -1000), 1000)
 
 
 def _coordinates(values: Tensor, centre: Tensor | None, exponent: int) -> Tensor:
@@ -315,11 +316,7 @@ def _sketch(
     Points of few columns are their own sketch. Others are projected on an orthonormal basis.
     """
     n, d = values.shape
-    basis, blur = None, 2 * _U
-    if d > _WIDE:
-        basis = _basis(values, centre, exponent)
-        # A projection is a product of d terms with a column of length one, itself rounded.
-        blur = (d + 4) * _U * math.sqrt(_PROJECTIONS) + 2 * _U
+    basis = _basis(values, centre, exponent) if d > WIDE else None
 
     def some(part: slice) -> tuple[Tensor, Tensor]:
         points = _coordinates(values[part], centre, exponent).float()
@@ -328,18 +325,18 @@ def _sketch(
 
     parts: Any = [result for _, result in budget.pieces(n, 8 * d, some)]
     sketch, squares = (torch.cat(some) for some in zip(*parts, strict=True))
-    return sketch, squares, blur
+    return sketch, squares, blur_of(d, None if basis is None else PROJECTIONS)
 
 
 def _basis(values: Tensor, centre: Tensor | None, exponent: int) -> Tensor:
     """Find the first principal directions, by a few steps of subspace iteration."""
     n, d = values.shape
     generator = torch.Generator("cpu").manual_seed(0)
-    sample = torch.randint(0, n, (_MORE,), generator=generator, device="cpu").to(values.device)
+    sample = torch.randint(0, n, (MORE,), generator=generator, device="cpu").to(values.device)
     some = _coordinates(values[sample], centre, exponent)
     some = some - some.mean(dim=0)
     basis = torch.randn(
-        (d, _PROJECTIONS), generator=generator, dtype=torch.float64, device="cpu"
+        (d, PROJECTIONS), generator=generator, dtype=torch.float64, device="cpu"
     ).to(values.device)
     for _ in range(3):
         basis, _ = torch.linalg.qr(some.T @ (some @ basis))

@@ -1,12 +1,11 @@
 """Points partitioned into leaves on a device, as `exact.leaves` does it on the CPU."""
 
-import math
 from dataclasses import dataclass
 
 import torch
 
 from rectifold._typing import Tensor
-from rectifold.engines.exact.leaves import EMPTY
+from rectifold.engines.exact.leaves import EMPTY, plan
 from rectifold.engines.gpu.devices import Budget
 from rectifold.engines.rounding import ball_margin
 
@@ -73,9 +72,7 @@ def _arranged(
     sketch: Tensor, mine: Tensor, size: int, generator: torch.Generator, budget: Budget
 ) -> tuple[Tensor, Tensor]:
     """Put the points of one class in the order of leaves; give it and the points in it."""
-    leaves = -(-len(mine) // size)
-    levels = max(0, int(math.log2(leaves / 4))) if leaves > 4 else 0
-    parts = -(-leaves // 2**levels)
+    parts, levels = plan(len(mine), size)
     spare = parts * 2**levels * size - len(mine)
     # What fills a slot that no point needs goes where a random point would, and is then
     # marked as empty.
