@@ -1,0 +1,9 @@
+"""What is left out where an optional library is not installed: examples in modules that need it."""
+
+from importlib.util import find_spec
+
+collect_ignore_glob = []
+if find_spec("torch") is None:
+    collect_ignore_glob.append("src/rectifold/engines/gpu/*")
+if find_spec("triton") is None:
+    collect_ignore_glob.append("src/rectifold/engines/gpu/kernels.py")
