@@ -14,7 +14,7 @@ demo: $(VENV)/.installed ## Clean the embedded data set and see whether that hel
 test: $(VENV)/.installed ## The default tests, with coverage
 	NOT_COVERED=$$($(BIN)/python -c "import importlib.util as u; \
 		print('none' if u.find_spec('torch') else '*/engines/gpu/*')") \
-	$(BIN)/python -m pytest -n auto --cov --cov-report=term-missing:skip-covered --cov-fail-under=95
+	$(BIN)/python -m pytest -n auto --dist worksteal --cov --cov-report=term-missing:skip-covered --cov-fail-under=95
 
 test-slow: $(VENV)/.installed ## The tests that take minutes: all rows of all 27 data sets
 	$(BIN)/python -m pytest -n auto --dist worksteal -m slow --durations=0
