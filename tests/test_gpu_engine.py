@@ -4,6 +4,7 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -525,6 +526,16 @@ class TestDeviceArrays:
         X, y = wines
         with pytest.raises(ValueError, match="X is on a GPU"):
             GMR(**setting).fit_resample(torch.from_numpy(X).to(device), y)
+
+    def test_without_torch_an_array_on_a_gpu_gets_a_sentence(self, wines, monkeypatch):
+        class Array:
+            shape = (4898, 11)
+            __cuda_array_interface__: ClassVar[dict] = {}
+
+        monkeypatch.setitem(sys.modules, "torch", None)
+        monkeypatch.delitem(sys.modules, "rectifold.engines.gpu.devices")
+        with pytest.raises(ValueError, match=r"X is on a GPU, .* install rectifold\[gpu\]"):
+            GMR().fit_resample(Array(), wines[1])
 
     @pytest.mark.parametrize("standard", [False, True])
     @pytest.mark.parametrize("speaks", [False, True])

@@ -1,6 +1,6 @@
 """Sums in a fixed order, and roots: the same to the last bit for any layout, block or device."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -10,16 +10,13 @@ from rectifold._typing import Floats, Ints
 
 def sum_columns(columns: Iterable[Floats], n_rows: int) -> Floats:
     """Add columns up, the first one first. Pairwise or vectorised sums have no such order."""
-    total = np.zeros(n_rows)
-    for column in columns:
-        total += column
+    total: Floats = add_columns(np.zeros(n_rows), columns)
     return total
 
 
-def add_columns(columns: Sequence[Any]) -> Any:
-    """Add the columns of a tensor up in the same order, on whatever device they are."""
-    total = 0.0 + columns[0]
-    for column in columns[1:]:
+def add_columns(total: Any, columns: Iterable[Any]) -> Any:
+    """Add columns to a total in the same order; tensors as well, on whatever device they are."""
+    for column in columns:
         total += column
     return total
 

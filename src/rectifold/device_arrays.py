@@ -51,9 +51,9 @@ def to_device_points(X: Any, metric: Metric) -> Points:
             f"X is on a GPU, where metric={metric!r} is not known: pass 'euclidean' or 'cosine', "
             "or bring X to the host."
         )
+    tensor = _tensor(X, "X")
     from rectifold.engines.gpu.devices import is_full
 
-    tensor = _tensor(X, "X")
     try:
         return _points(tensor, metric)
     except RuntimeError as error:
@@ -87,7 +87,7 @@ def _points(tensor: Any, metric: Metric) -> Points:
     unit = values
     for part in (half, exponent - half):
         unit = unit * ((1023 - part) << 52).view(torch.float64)[:, None]
-    lengths = roots(add_columns((unit * unit).unbind(dim=1)))
+    lengths = roots(add_columns(torch.zeros_like(largest), (unit * unit).unbind(dim=1)))
     unit = unit / torch.where(zero, 1.0, lengths)[:, None]
     if not bool(zero.any()):
         return Points(unit, "cosine")

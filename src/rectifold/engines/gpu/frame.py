@@ -173,27 +173,22 @@ class Frame:
 
     def nearest(self, places: Tensor, which: Tensor, count: int) -> Tensor:
         """Give the numbers of leaves with the nearest centres. No proof rests on it."""
-        count = min(count, len(which))
-        doubled = self.balls[which, : self.leaves.sketch.shape[1]]
-        scores = torch.addmm(
-            doubled.square().sum(dim=1) / -4,
-            self.leaves.sketch[places].to(self.device),
-            doubled.T,
-        )
-        return which[scores.topk(count, dim=1, sorted=False).indices]
+        return self._closest(self.leaves.sketch[places].to(self.device), which, count)
 
     def nearest_to_leaves(self, leaves: Tensor, which: Tensor, count: int) -> Tensor:
         """Give for some leaves the numbers of others with the nearest centres, likewise."""
-        count, m = min(count, len(which)), self.leaves.sketch.shape[1]
-        doubled = self.balls[which, :m]
-        lengths = doubled.square().sum(dim=1) / -2
+        centres = self.balls[leaves, : self.leaves.sketch.shape[1]] / 2
 
         def nearest(part: slice) -> Tensor:
-            scores = torch.addmm(lengths, self.balls[leaves[part], :m], doubled.T)
-            return which[scores.topk(count, dim=1, sorted=False).indices]
+            return self._closest(centres[part], which, count)
 
         pieces = self.budget.pieces(len(leaves), 2 * len(which), nearest)
         return torch.cat([some for _, some in pieces])
+
+    def _closest(self, points: Tensor, which: Tensor, count: int) -> Tensor:
+        doubled = self.balls[which, : points.shape[1]]
+        scores = torch.addmm(doubled.square().sum(dim=1) / -4, points, doubled.T)
+        return which[scores.topk(min(count, len(which)), dim=1, sorted=False).indices]
 
     def at_most(self, found: Tensor, places: Tensor) -> Tensor:
         """What the squared distance of a product without a bound is at most."""

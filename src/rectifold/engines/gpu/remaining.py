@@ -179,7 +179,8 @@ class Searcher:
 
         def some(part: slice) -> Tensor:
             difference = values[left[part]] - values[right[part]]
-            return add_columns((difference * difference).unbind(dim=1))
+            squares = (difference * difference).unbind(dim=1)
+            return add_columns(difference.new_zeros(len(difference)), squares)
 
         parts = self.frame.budget.pieces(len(left), 6 * values.shape[1], some)
         squares = torch.cat([part for _, part in parts])
