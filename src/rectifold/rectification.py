@@ -1,7 +1,7 @@
 """Rectification: the record of one run, what happened to every row and why."""
 
 import json
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rectifold._typing import Bools, Floats, Ints
+from rectifold.exhibits import Exhibits
 from rectifold.rules import (
     AMBIGUITY,
     DECISIONS,
@@ -41,6 +42,8 @@ class Setting:
     #: Whether strict classes were kept from falling below the largest protected one.
     keep_floor: bool
     seconds: dict[str, float] = field(default_factory=dict)
+    #: Arguments of the sampler that are not its defaults, as one would write them.
+    arguments: dict[str, str] = field(default_factory=dict)
 
     def role(self, code: int) -> str:
         """Name what the rules were to a class: "strict", "protected" or "untouched"."""
@@ -102,6 +105,14 @@ class Rectification:
     certified: Bools
     #: Row labels of the caller's pandas frame, where it had them.
     index: Any = None
+    #: What a report can show besides; None where the record comes from a file or another process.
+    exhibits: Exhibits | None = None
+
+    def __getstate__(self) -> list[Any]:
+        """Leave the rows themselves out: a fitted model on disk should not carry its data."""
+        return [
+            None if one.name == "exhibits" else getattr(self, one.name) for one in fields(self)
+        ]
 
     @property
     def classes(self) -> npt.NDArray[Any]:
@@ -179,6 +190,7 @@ class Rectification:
             replace(self.thresholds, **changed),
             self.setting,
             index=self.index,
+            exhibits=self.exhibits,
         )
 
     def summary(self) -> dict[str, Any]:
@@ -350,6 +362,7 @@ def rectify(
     setting: Setting,
     *,
     index: Any = None,
+    exhibits: Exhibits | None = None,
 ) -> Rectification:
     """Apply the rules to votes and keep the record.
 
@@ -367,6 +380,8 @@ def rectify(
         How the votes came about.
     index : object, default=None
         Row labels, for frames made of the record.
+    exhibits : Exhibits, default=None
+        What a report can show besides votes.
 
     Returns
     -------
@@ -381,7 +396,7 @@ def rectify(
         thresholds,
         keep_floor=setting.keep_floor,
     )
-    return Rectification(labels, votes, decisions, thresholds, setting, certified, index)
+    return Rectification(labels, votes, decisions, thresholds, setting, certified, index, exhibits)
 
 
 def _plain(values: Any) -> Any:

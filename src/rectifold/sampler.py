@@ -1,5 +1,6 @@
 """GMR: the sampler, at home in imbalanced-learn and scikit-learn."""
 
+import inspect
 import numbers
 import warnings
 from typing import Any
@@ -19,6 +20,7 @@ from rectifold.device_arrays import is_on_device, take, to_device_points, to_hos
 from rectifold.engines import ENGINES, check_device, choose, search
 from rectifold.engines.contract import Engine, Neighbourhoods
 from rectifold.engines.given import FromObject, as_graph, metric_of
+from rectifold.exhibits import Exhibits, keep_neighbours
 from rectifold.rectification import Rectification, Setting, rectify
 from rectifold.rules import Thresholds, guarded
 from rectifold.space import SPACES, Points, as_numbers, embed, resolve_metric, to_points
@@ -288,7 +290,9 @@ class GMR(BaseCleaningSampler):
             engine, name, k = self._engine(points)
         with timed(seconds, "search"):
             neighbourhoods = search(engine, points, labels.codes, k, n_jobs=self.n_jobs)
-        self.rectification_ = self._record(X, labels, points, name, neighbourhoods, seconds)
+        self.rectification_ = self._record(
+            X, labels, points, name, neighbourhoods, seconds, exhibit=True
+        )
         if guarded(labels.sizes, self.min_minority):
             smallest = labels.sizes.argmin()
             warnings.warn(
@@ -315,6 +319,8 @@ class GMR(BaseCleaningSampler):
         engine: str,
         neighbourhoods: Neighbourhoods,
         seconds: dict[str, float],
+        *,
+        exhibit: bool = False,
     ) -> Rectification:
         """Count votes, apply the rules, and keep the record."""
         with timed(seconds, "votes"):
@@ -337,7 +343,13 @@ class GMR(BaseCleaningSampler):
             # The paper's rule has no floor; what goes beyond the paper has one.
             keep_floor=len(labels.classes) > 2 or self.class_weight is not None,
             seconds=seconds,
+            arguments=self._arguments(),
         )
+        exhibits = None
+        # A record that lives on must not hold memory of a device.
+        if exhibit and not is_on_device(X):
+            near = keep_neighbours(neighbourhoods, votes.confidence)
+            exhibits = Exhibits(X, self.space_, near)
         with timed(seconds, "rules"):
             return rectify(
                 votes,
@@ -346,7 +358,18 @@ class GMR(BaseCleaningSampler):
                 Thresholds(self.alpha, self.beta, self.gamma, self.min_minority),
                 setting,
                 index=X.index if hasattr(X, "iloc") else None,
+                exhibits=exhibits,
             )
+
+    def _arguments(self) -> dict[str, str]:
+        """Tell the arguments that are not the defaults, as one would write them."""
+        defaults = inspect.signature(GMR).parameters
+        given = self.get_params(deep=False)
+        return {
+            name: repr(given[name])
+            for name, parameter in defaults.items()
+            if repr(given[name]) != repr(parameter.default)
+        }
 
     def _check(self, X: Any, y: Any, params: dict[str, Any]) -> Target:
         """Refuse what can't be cleaned, before any long work."""
