@@ -3,7 +3,7 @@
 import json
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -24,6 +24,9 @@ from rectifold.rules import (
 )
 from rectifold.target import Target
 from rectifold.votes import Votes
+
+if TYPE_CHECKING:
+    from rectifold.report import Report
 
 
 @dataclass(frozen=True, slots=True)
@@ -304,6 +307,64 @@ class Rectification:
 
         write_whole(Path(path), text.encode())
         return None
+
+    def report(
+        self,
+        path: str | Path | None = None,
+        *,
+        X: Any = None,
+        embedding: Any = None,
+        title: str | None = None,
+    ) -> "Report":
+        """Make a page on which a person sees why each row went, and tries other thresholds.
+
+        Parameters
+        ----------
+        path : str or Path, default=None
+            Where to write it: a name that ends in .html for the page, one file that opens
+            without a network, or in .json for the data behind it. None writes nothing.
+
+        X : {array-like, dataframe, sparse matrix} of shape (n_rows, n_columns), default=None
+            The rows to show, such as the table before it was encoded. None takes those
+            that were cleaned, as they are now; a record from a pickle holds none.
+
+        embedding : array-like of shape (n_rows, 2), default=None
+            Where to draw every row, such as from UMAP. None takes the first two principal
+            components of the space in which rows were compared.
+
+        title : str, default=None
+            The headline.
+
+        Returns
+        -------
+        Report
+            With `html()`, `json()`, `save(path)` and `open()`, which shows the page in a
+            browser.
+
+        Examples
+        --------
+        >>> from rectifold import GMR
+        >>> from rectifold.datasets import load_wine_quality
+        >>> X, y = load_wine_quality(return_X_y=True, as_frame=True)
+        >>> gmr = GMR(space="auto")
+        >>> X_clean, y_clean = gmr.fit_resample(X, y)
+        >>> report = gmr.rectification_.report(title="White wines")
+        >>> report.data["summary"]["rows"], len(report.html()) < 8_000_000
+        (4898, True)
+        """
+        from rectifold.report import Report, check_path
+
+        checked = None if path is None else check_path(path)
+        report = Report(self, X, embedding=embedding, title=title)
+        if checked is not None:
+            report.save(checked)
+        return report
+
+    def _repr_html_(self) -> str | None:
+        """Show counts, warnings and, where the rows are at hand, the report in a notebook."""
+        from rectifold.report import notebook
+
+        return notebook(self)
 
     def __repr__(self) -> str:
         """Show counts per class and reason as a small table."""

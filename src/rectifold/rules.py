@@ -110,7 +110,7 @@ def decide(
     candidates = (toward < 0) & (votes.larger[doubtful] > thresholds.beta + TOLERANCE)
     for code in _large_enough(protected, sizes, thresholds.min_minority):
         rows = doubtful[candidates & (mine == code)]
-        rows = rows[_going_first(-votes.larger[rows], votes.depth[rows])]
+        rows = rows[going_first(-votes.larger[rows], votes.depth[rows])]
         reason[rows] = DEEP_NOISE
         decision[rows] = SPARED
         decision[rows[: cap(thresholds.gamma, int(sizes[code]))]] = REMOVED
@@ -120,7 +120,7 @@ def decide(
     for code in _large_enough(strict, sizes, thresholds.min_minority):
         some = np.flatnonzero((mine == code) & ((toward > 0) | ambiguous))
         rows = doubtful[some]
-        order = _going_first(votes.confidence[rows], votes.depth[rows])
+        order = going_first(votes.confidence[rows], votes.depth[rows])
         rows, smaller = rows[order], toward[some[order]] > 0
         size = int(sizes[code])
         allowed = size
@@ -139,7 +139,7 @@ def _large_enough(classes: frozenset[int], sizes: Ints, min_minority: int) -> li
     return [c for c in sorted(classes) if len(sizes) == 2 or sizes[c] >= min_minority]
 
 
-def _going_first(suspicion: Floats, depth: Floats) -> Ints:
+def going_first(suspicion: Floats, depth: Floats) -> Ints:
     """Order rows from the one that goes first to the one that goes last.
 
     Lower `suspicion` goes first; among equals (each within the tolerance of the one

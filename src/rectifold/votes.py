@@ -80,10 +80,7 @@ def count_votes(
         rows = neighbourhoods.rows[at : at + step]
         distances = neighbourhoods.distances[at : at + step]
         classes = labels[neighbourhoods.indices[at : at + step]]
-        weights = 1.0 / (distances + epsilon)
-        if class_weight == "balanced":
-            weights *= (n / (len(sizes) * sizes.astype(np.float64)))[classes]
-        weights /= sum_columns(weights.T, len(rows))[:, None]
+        weights = weigh(distances, classes, sizes, epsilon=epsilon, class_weight=class_weight)
         # Columns from the largest class to the smallest; bincount adds a row's
         # neighbours nearest first, whatever the block.
         cell = np.arange(len(rows))[:, None] * len(sizes) + rank[classes]
@@ -106,3 +103,35 @@ def count_votes(
         depth = sum_columns(distances.T, len(rows)) / k
         votes.depth[rows] = np.where(agreed & (classes[:, 0] == labels[rows]), np.nan, depth)
     return votes
+
+
+def weigh(
+    distances: Floats,
+    classes: Ints,
+    sizes: Ints,
+    *,
+    epsilon: float,
+    class_weight: str | None,
+) -> Floats:
+    """Weigh neighbours: the nearer, the more, so that those of a row add up to one.
+
+    Parameters
+    ----------
+    distances : ndarray of shape (n, k)
+        How near they are.
+    classes : ndarray of shape (n, k)
+        Their class codes.
+    sizes : ndarray of shape (n_classes,)
+        Rows per class.
+    epsilon, class_weight
+        As for `count_votes`.
+
+    Returns
+    -------
+    ndarray of shape (n, k)
+    """
+    weights = 1.0 / (distances + epsilon)
+    if class_weight == "balanced":
+        weights *= (int(sizes.sum()) / (len(sizes) * sizes.astype(np.float64)))[classes]
+    weights /= sum_columns(weights.T, len(distances))[:, None]
+    return weights

@@ -1,0 +1,195 @@
+"""The report of a run: data first, then a page on which a person sees why each row went."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+import webbrowser
+from collections.abc import Sequence
+from functools import cached_property
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rectifold.device_arrays import is_on_device, to_host
+from rectifold.files import FileProblem, check_outputs, write_whole
+from rectifold.report.choice import Budget
+from rectifold.report.page import render, render_summary
+from rectifold.report.projection import check_embedding
+from rectifold.report.summary import plain, summarise
+from rectifold.report.wording import warnings_of
+
+if TYPE_CHECKING:
+    from rectifold.rectification import Rectification
+
+TITLE = "What GMR did"
+#: Bytes of a page.
+LARGEST = 8_000_000
+#: A notebook keeps what it shows, so that its page holds less.
+IN_A_NOTEBOOK = Budget(drawn=4_000, next=1_000, told=500, cells=20_000)
+_ENDINGS = (".html", ".htm", ".json")
+
+
+class Report:
+    """A report of one run, as data and as a page.
+
+    It is made by `rectifold.Rectification.report`.
+
+    Parameters
+    ----------
+    record : Rectification
+        The record of the run.
+    X : {array-like, dataframe, sparse matrix} of shape (n_rows, n_columns), default=None
+        Its rows; None takes those that the record holds.
+    embedding : array-like of shape (n_rows, 2), default=None
+        Where to draw every row.
+    title : str, default=None
+        The headline.
+    notes : sequence of str
+        Warnings besides those that the record calls for.
+    command : sequence of str or None
+        The arguments of the command line that made the record, without thresholds.
+    budget : Budget
+        How much the page may hold.
+
+    Attributes
+    ----------
+    data : dict
+        All that the report shows.
+    """
+
+    def __init__(
+        self,
+        record: Rectification,
+        X: Any = None,
+        *,
+        embedding: Any = None,
+        title: str | None = None,
+        notes: Sequence[str] = (),
+        command: Sequence[str] | None = None,
+        budget: Budget | None = None,
+    ) -> None:
+        n_rows = len(record.certified)
+        self._record = record
+        self._X = _rows_of(record, X)
+        self._embedding = None if embedding is None else check_embedding(embedding, n_rows)
+        self._told = {"title": title or TITLE, "notes": notes, "command": command}
+        self._budget = budget or Budget()
+
+    @cached_property
+    def _both(self) -> tuple[dict[str, Any], str]:
+        budget = self._budget
+        while True:
+            data = summarise(
+                self._record, self._X, embedding=self._embedding, budget=budget, **self._told
+            )
+            page = render(data)
+            if len(page) <= LARGEST or budget.drawn < 100:
+                return data, page
+            budget = budget.halved()
+
+    @property
+    def data(self) -> dict[str, Any]:
+        """All that the report shows."""
+        return self._both[0]
+
+    def html(self) -> str:
+        """Give the page.
+
+        Returns
+        -------
+        str
+            One HTML document with all that it needs inside.
+        """
+        return self._both[1]
+
+    def json(self) -> str:
+        """Give the data behind the page as JSON.
+
+        Returns
+        -------
+        str
+        """
+        return json.dumps(plain(self.data), allow_nan=False)
+
+    def save(self, path: str | Path) -> None:
+        """Write the report.
+
+        Parameters
+        ----------
+        path : str or Path
+            Ends in .html for the page, in .json for the data behind it.
+        """
+        path = check_path(path)
+        text = self.json() if path.suffix.lower() == ".json" else self.html()
+        write_whole(path, text.encode())
+
+    def open(self) -> None:
+        """Show the page in a browser."""
+        with tempfile.NamedTemporaryFile("wb", suffix=".html", delete=False) as file:
+            file.write(self.html().encode())
+        webbrowser.open(Path(file.name).as_uri())
+
+
+def notebook(record: Rectification) -> str | None:
+    """Write what a notebook shows of a record.
+
+    Parameters
+    ----------
+    record : Rectification
+        The record.
+
+    Returns
+    -------
+    str or None
+        HTML: counts and warnings, and a smaller page in a frame where the rows are at hand. None,
+        so that text is shown instead, where Jinja2 is not installed.
+    """
+    if find_spec("jinja2") is None:
+        return None
+    page = None
+    if record.exhibits is not None:
+        page = Report(record, budget=IN_A_NOTEBOOK).html()
+    facts = {"title": TITLE, "summary": record.summary(), "warnings": warnings_of(record)}
+    return render_summary(facts, page)
+
+
+def check_path(path: str | Path, name: str = "path") -> Path:
+    """Find whatever would keep a report from being written, before any work is done.
+
+    Parameters
+    ----------
+    path : str or Path
+        Where it goes.
+    name : str
+        What the caller calls it.
+
+    Returns
+    -------
+    Path
+    """
+    path = Path(path)
+    if path.suffix.lower() not in _ENDINGS:
+        raise FileProblem(
+            f"{name} {str(path)!r} must end in .html, for a page, or in .json, for its data"
+        )
+    check_outputs({name: path}, tables=False)
+    return path
+
+
+def _rows_of(record: Rectification, X: Any) -> Any:
+    if X is None:
+        if record.exhibits is None:
+            raise ValueError(
+                "this record holds no rows to show (it was unpickled, or its rows were on a GPU): "
+                "pass X=, the rows that it was made of, in their order."
+            )
+        return record.exhibits.rows
+    rows = to_host(X) if is_on_device(X) else X
+    count = rows.shape[0] if hasattr(rows, "shape") else len(rows)
+    if count != len(record.certified):
+        raise ValueError(
+            f"X has {count} rows and the record is of {len(record.certified)}: pass the rows that "
+            "it was made of, in their order."
+        )
+    return rows

@@ -1,0 +1,48 @@
+// Data: what the page was given, unpacked.
+
+/** Turn compressed text from the page into bytes. */
+async function unpacked(id) {
+  const element = document.getElementById(id);
+  const text = atob(element.textContent);
+  const bytes = new Uint8Array(text.length);
+  for (let i = 0; i < text.length; i++) bytes[i] = text.charCodeAt(i);
+  element.remove();
+  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
+  return new Response(stream).arrayBuffer();
+}
+
+const ARRAYS = { Uint8Array, Uint16Array, Int32Array, Float32Array, Float64Array };
+
+/** Put arrays where the data refers to them. */
+function revived(value, buffer) {
+  if (value === null || typeof value !== "object" || Array.isArray(value)) return value;
+  if (typeof value.array !== "string" || !(value.array in ARRAYS)) {
+    for (const key of Object.keys(value)) value[key] = revived(value[key], buffer);
+    return value;
+  }
+  const array = new ARRAYS[value.array](buffer, value.start, value.n);
+  if (value.steps) for (let i = 1; i < array.length; i++) array[i] += array[i - 1];
+  return array;
+}
+
+/** Read all that the page was given. */
+async function read() {
+  const [facts, arrays] = await Promise.all([unpacked("facts"), unpacked("arrays")]);
+  const data = revived(JSON.parse(new TextDecoder().decode(facts)), arrays);
+  data.levers.classes = data.labels.map((_, code) => data.levers.classes[code]);
+  const points = data.points;
+  if (points.scale) {
+    for (const [place, axis] of ["x", "y"].entries()) {
+      const [low, step] = points.scale[place];
+      points[axis] = Float32Array.from(points[axis], (value) => low + value * step);
+    }
+  }
+  // Where the rows in question of each class begin.
+  let start = 0;
+  for (const one of data.levers.classes) {
+    one.start = start;
+    start += one.at.length;
+  }
+  data.levers.total = start;
+  return data;
+}

@@ -1,0 +1,109 @@
+// Main: one state, and the parts of the page that show it.
+
+function open(data) {
+  const { points, told, labels, levers } = data;
+  const ownPlaces = () => ({
+    alpha: levers.alpha.values.indexOf(levers.alpha.own),
+    beta: levers.beta.values.indexOf(levers.beta.own),
+    gamma: levers.gamma.values.indexOf(levers.gamma.own),
+  });
+  const view = {
+    at: ownPlaces(), now: null, chosen: null,
+    classes: new Set(labels.keys()), outcomes: new Set(OUTCOMES.map((one) => one.id)),
+  };
+  view.now = decide(levers, view.at);
+  // Where a point's cells are, and whether it is told about in full.
+  const toldAt = new Map();
+  told.point.forEach((point, place) => toldAt.set(point, place));
+  // How many rows before each have known neighbours.
+  const known = told.neighbours.known, before = new Int32Array(known.length);
+  for (let i = 1; i < known.length; i++) before[i] = before[i - 1] + known[i - 1];
+  const k = data.summary.n_neighbors;
+
+  const page = {
+    data, view, ownPlaces,
+    outcomeOf(point) {
+      const place = points.question[point];
+      if (place < 0) return { ...OUTCOMES[0], reason: 0 };
+      const decision = view.now.decision[place], reason = view.now.reason[place];
+      if (decision === KEPT) return { ...OUTCOMES[0], reason: 0 };
+      if (decision === SPARED) return { ...OUTCOMES[4], reason };
+      return OUTCOMES[reason];
+    },
+    nameOf: (point) => (points.names ? points.names[point] : String(points.row[point])),
+    titleOf: (point) => `Row ${cut(page.nameOf(point), 60)}, ${cut(labels[points.class[point]], 60)}`,
+    cellsOf(point) {
+      const place = toldAt.get(point);
+      if (place === undefined) return [];
+      return told.columns.filter(({ values }) => place < values.length).map(({ name, values }) => [name, values[place]]);
+    },
+    neighboursOf(point) {
+      const place = toldAt.get(point);
+      if (place === undefined || place >= told.count || !known[place]) return null;
+      const { point: near, distance, weight } = told.neighbours, start = before[place] * k;
+      return Array.from({ length: k }, (_, j) => ({ point: near[start + j], distance: distance[start + j], weight: weight[start + j] }));
+    },
+    labelsNear(point) {
+      const place = points.near[point];
+      if (place < 0) {
+        return points.confidence[point] === 1
+          ? `all ${k} are ${cut(labels[points.class[point]], 40)}` : "not in this page";
+      }
+      const found = Array.from(points.near_labels.subarray(place * k, (place + 1) * k), (code) => cut(labels[code], 24));
+      // The same label many times in a row is counted.
+      const runs = [];
+      for (const label of found) {
+        if (runs.length && runs.at(-1)[0] === label) runs.at(-1)[1]++;
+        else runs.push([label, 1]);
+      }
+      return runs.map(([label, times]) => (times > 1 ? `${label} × ${times}` : label)).join(", ");
+    },
+    setLevers(at) {
+      view.at = at;
+      view.now = decide(levers, at);
+      parts.levers.update();
+      later();
+    },
+    filtered() { later(); },
+    choose(point, from) {
+      view.chosen = point;
+      if (point !== null) parts.drawer.open(from);
+      parts.map.choose(false);
+      parts.table.show();
+    },
+    showOnMap() {
+      if (matchMedia("(max-width: 60rem)").matches) parts.drawer.hide();
+      document.getElementById("map").scrollIntoView({ block: "center" });
+      parts.map.choose(true);
+    },
+  };
+
+  const parts = {
+    levers: makeLevers(page), chips: makeChips(page), map: makeMap(page),
+    confidence: makeConfidence(page), table: makeTable(page), drawer: makeDrawer(page), columns: makeColumns(page),
+  };
+  let waiting = false;
+  /** Draw once a frame, however often a lever moves. */
+  function later() {
+    if (waiting) return;
+    waiting = true;
+    requestAnimationFrame(() => {
+      waiting = false;
+      for (const name of ["map", "confidence", "table", "drawer"]) parts[name].update();
+      document.documentElement.dataset.drawn = String(Number(document.documentElement.dataset.drawn ?? 0) + 1);
+    });
+  }
+  for (const element of document.querySelectorAll(".happened th[data-class]")) element.prepend(swatchOf(data, Number(element.dataset.class)));
+  followTheme(() => {
+    for (const [code, element] of document.querySelectorAll(".happened th[data-class]").entries()) element.querySelector("svg").replaceWith(swatchOf(data, code));
+    for (const part of Object.values(parts)) part.redraw();
+  });
+  document.documentElement.dataset.ready = "";
+}
+
+read().then(open).catch((problem) => {
+  const box = document.getElementById("problem");
+  box.hidden = false;
+  box.textContent = `This page could not be shown: ${problem.message}. It needs a browser of 2023 or later.`;
+  throw problem;
+});

@@ -1,0 +1,184 @@
+// Map: the rows of the page in two dimensions, what became of them, and who voted on one.
+
+/** Draw the map; `view` says what is shown and where it stands. */
+function makeMap(page) {
+  const { data, view } = page, { points } = data;
+  const element = document.getElementById("map"), note = document.getElementById("map-note");
+  const tools = document.querySelector(".map-tools");
+  if (!points.axes) {
+    note.textContent = points.note;
+    element.hidden = tools.hidden = true;
+    return { update() {}, redraw() {}, choose() {} };
+  }
+  const chart = chartIn(element);
+  const span = ["x", "y"].map((name) => {
+    let low = Infinity, high = -Infinity;
+    for (const value of points[name]) { if (value < low) low = value; if (value > high) high = value; }
+    const margin = 0.04 * (high - low) || 0.5;
+    return [low - margin, high + margin];
+  });
+  const first = points.window;
+  // For each series, which point each of its symbols is.
+  const shown = {};
+
+  const zoom = ([x, y]) => chart.dispatchAction({ type: "dataZoom", batch: [
+    { dataZoomId: "x", startValue: x[0], endValue: x[1] }, { dataZoomId: "y", startValue: y[0], endValue: y[1] },
+  ] });
+  const window_ = () => chart.getOption().dataZoom.map((one) => [one.startValue, one.endValue]);
+  const by = (factor) => zoom(window_().map(([low, high], place) => {
+    const middle = (low + high) / 2, half = ((high - low) / 2) * factor;
+    return [Math.max(span[place][0], middle - half), Math.min(span[place][1], middle + half)];
+  }));
+  document.getElementById("zoom-in").addEventListener("click", () => by(0.6));
+  document.getElementById("zoom-out").addEventListener("click", () => by(1 / 0.6));
+  document.getElementById("zoom-first").addEventListener("click", () => zoom(first));
+  document.getElementById("zoom-all").addEventListener("click", () => zoom(span));
+
+  const order = data.largest_first;
+  const size = points.row.length > 4000 ? 4 : points.row.length > 1000 ? 5 : 7;
+
+  function redraw() {
+    const base = (low_high, place) => axis({
+      type: "value", min: low_high[0], max: low_high[1], name: points.axes[place], nameLocation: "middle",
+      nameGap: place ? 40 : 26, scale: true, axisLabel: { color: css("--soft"), hideOverlap: true, showMinLabel: false, showMaxLabel: false, formatter: figure },
+    });
+    const zoomed = chart.getOption() ? window_() : first;
+    chart.setOption({
+      animation: false,
+      grid: { left: 58, right: 12, top: 10, bottom: 44 },
+      xAxis: base(span[0], 0),
+      yAxis: base(span[1], 1),
+      dataZoom: zoomed.map((one, place) => ({
+        id: "xy"[place], type: "inside", [place ? "yAxisIndex" : "xAxisIndex"]: 0, filterMode: "none",
+        startValue: one[0], endValue: one[1], zoomOnMouseWheel: "ctrl", moveOnMouseWheel: false,
+      })),
+      tooltip: tooltip({ trigger: "item", formatter: (hit) => tip(hit) }),
+      series: [],
+    }, { notMerge: true });
+    update();
+  }
+
+  function tip(hit) {
+    const point = shown[hit.seriesId]?.[hit.dataIndex];
+    return point === undefined ? "" : tipOf(page, point);
+  }
+
+  function collect() {
+    const kept = order.map(() => []), marked = { "intrusion": [], "ambiguity": [], "deep noise": [], "spared": [] };
+    for (let i = 0; i < points.row.length; i++) {
+      const code = points.class[i], outcome = page.outcomeOf(i);
+      if (!view.classes.has(code) || !view.outcomes.has(outcome.id)) continue;
+      // Rows outside the sample are there for what becomes of them.
+      if (outcome.decision === KEPT && !points.drawn[i]) continue;
+      kept[code].push(i);
+      if (outcome.decision !== KEPT) marked[outcome.id].push(i);
+    }
+    return { kept, marked };
+  }
+
+  function placed(rows) {
+    const places = new Float32Array(2 * rows.length);
+    rows.forEach((i, place) => { places[2 * place] = points.x[i]; places[2 * place + 1] = points.y[i]; });
+    return places;
+  }
+
+  function update() {
+    const { kept, marked } = collect();
+    const series = [];
+    const add = (id, rows, look) => {
+      shown[id] = rows;
+      series.push({
+        id, type: "scatter", dimensions: ["x", "y"], data: placed(rows), large: true, largeThreshold: 1500,
+        progressive: 0, symbol: look.symbol, symbolSize: look.size, itemStyle: { color: look.colour, opacity: look.opacity },
+        emphasis: { disabled: true }, z: look.z, cursor: "pointer",
+      });
+    };
+    order.forEach((code, place) => {
+      const look = lookOf(data, code);
+      add(`class-${code}`, kept[code], {
+        symbol: look.shape, size: place ? size + 1.5 : size, colour: look.colour, opacity: place ? 0.85 : 0.5, z: 2 + place,
+      });
+    });
+    for (const [id, rows] of Object.entries(marked)) {
+      add(`mark-${id}`, rows, {
+        symbol: MARKS[id], size: id === "spared" ? size + 5 : size + 6, colour: css(id === "spared" ? "--soft" : "--ink"), opacity: 1, z: 90,
+      });
+    }
+    chart.setOption({ series });
+    drawChosen();
+    element.setAttribute("aria-label", `Map of ${count(kept.reduce((sum, rows) => sum + rows.length, 0))} rows. The table below has the same rows as text.`);
+    const hidden = data.labels
+      .map((label, code) => [label, points.drawn_of_class[code], data.levers.classes[code].size])
+      .filter(([, drawn, size_]) => drawn < size_)
+      .map(([label, drawn, size_]) => `${count(drawn)} of ${count(size_)} rows of class ${cut(label, 40)}`);
+    const sample = hidden.length
+      ? ` Kept rows are a sample, ${hidden.slice(0, 4).join(", ")}${hidden.length > 4 ? " and so on" : ""}; every row that this run removed or spared is drawn, and all counts are exact.`
+      : "";
+    note.textContent = `${points.note}${sample} Drag to move, Ctrl and the wheel to zoom, click a row for its neighbours.`;
+  }
+
+  function drawChosen() {
+    const id = "chosen", point = view.chosen, near = point === null ? null : page.neighboursOf(point);
+    const lines = [];
+    for (let place = 0; place < data.summary.n_neighbors; place++) {
+      const one = near?.[place];
+      lines.push({
+        id: `line-${place}`, type: "line", symbol: "none", silent: true, z: 95, animation: false,
+        data: one ? [[points.x[one.point], points.y[one.point]], [points.x[point], points.y[point]]] : [],
+        lineStyle: { width: one ? Math.max(0.75, Math.min(12, 24 * one.weight)) : 0, opacity: 0.75, color: one ? lookOf(data, points.class[one.point]).colour : "transparent" },
+      });
+    }
+    const around = near ? near.map((one) => one.point) : [];
+    shown.near = around;
+    shown[id] = point === null ? [] : [point];
+    const known = new Set(order.map((code) => lookOf(data, code).shape));
+    chart.setOption({ series: [
+      ...lines,
+      {
+        id: "near", type: "scatter", data: around.map((i) => [points.x[i], points.y[i]]), z: 96, emphasis: { disabled: true },
+        symbol: (_, hit) => [...known].includes(lookOf(data, points.class[around[hit.dataIndex]]).shape) ? lookOf(data, points.class[around[hit.dataIndex]]).shape : "circle",
+        symbolSize: size + 4, itemStyle: { color: (hit) => lookOf(data, points.class[around[hit.dataIndex]]).colour, borderColor: css("--card"), borderWidth: 1 },
+      },
+      {
+        id, type: "scatter", data: shown[id].map((i) => [points.x[i], points.y[i]]), z: 97, symbol: "circle", symbolSize: size + 15,
+        emphasis: { disabled: true }, itemStyle: { color: "transparent", borderColor: css("--accent"), borderWidth: 3 },
+      },
+    ] });
+  }
+
+  /** Show a row among those that voted on it. */
+  function choose(move) {
+    drawChosen();
+    if (view.chosen === null || !move) return;
+    const all = [view.chosen, ...(page.neighboursOf(view.chosen) ?? []).map((one) => one.point)];
+    zoom(["x", "y"].map((name, place) => {
+      const values = all.map((i) => points[name][i]);
+      const low = Math.min(...values), high = Math.max(...values);
+      const half = Math.max((high - low) * 0.9, (first[place][1] - first[place][0]) * 0.06), middle = (low + high) / 2;
+      return [Math.max(span[place][0], middle - half), Math.min(span[place][1], middle + half)];
+    }));
+  }
+
+  chart.on("click", (hit) => {
+    const point = shown[hit.seriesId]?.[hit.dataIndex];
+    if (point !== undefined) page.choose(point, element);
+  });
+  return { update, redraw, choose };
+}
+
+/** What is told about a row on hovering over it. */
+function tipOf(page, point) {
+  const { data } = page, { points, labels } = data;
+  const facts = make("dl");
+  const add = (name, value) => facts.append(make("dt", {}, cut(name, 40)), make("dd", {}, cut(value, 60)));
+  if (points.names) add("row", String(points.row[point]));
+  add("confidence", share(points.confidence[point]));
+  const cells = page.cellsOf(point);
+  cells.slice(0, 8).forEach(([name, value]) => add(name, cell(value)));
+  const body = make("div", { class: "tip" },
+    make("strong", {}, page.titleOf(point)),
+    make("p", {}, verdict(data, point, page.outcomeOf(point))), facts);
+  if (cells.length > 8) body.append(make("p", {}, `and ${cells.length - 8} more columns: click`));
+  body.append(make("p", {}, `Neighbours, nearest first: ${page.labelsNear(point)}`));
+  return body;
+}

@@ -1,0 +1,117 @@
+// Table: the rows that go or are spared, to sort, search, filter and take along.
+
+const PER_PAGE = 25;
+
+function makeTable(page) {
+  const { data, view } = page, { points, told, labels } = data;
+  const head = document.querySelector("#table thead"), body = document.querySelector("#table tbody");
+  const search = document.getElementById("search");
+  const sort = { by: null, down: false };
+  let at = 0, rows = [];
+
+  const fixed = [
+    { name: points.names ? "index" : "row", of: (i) => (points.names ? page.nameOf(i) : points.row[i]) },
+    { name: "class", of: (i) => labels[points.class[i]], word: true },
+    { name: "neighbours predict", of: (i) => labels[points.predicted[i]], word: true },
+    { name: "decision", of: (i) => DECISIONS[page.outcomeOf(i).decision], word: true },
+    { name: "reason", of: (i) => REASONS[page.outcomeOf(i).reason], word: true },
+    { name: "confidence", of: (i) => points.confidence[i], show: share },
+  ];
+  const own = told.columns.map(({ name, values }) => ({ name, of: (i, k) => values[k], word: values.some((v) => typeof v === "string") }));
+  const columns = [...fixed, ...own];
+  const text = (column, i, k) => {
+    const value = column.of(i, k);
+    return column.show && typeof value === "number" ? column.show(value) : cell(value);
+  };
+  const lower = [];
+
+  /** All the words of a row that do not follow the levers, for the search. */
+  const wordsOf = (k) => (lower[k] ??= [points.row[told.point[k]], ...columns.filter((c) => c.name !== "decision" && c.name !== "reason")
+    .map((c) => cell(c.of(told.point[k], k)))].join("\u0001").toLowerCase());
+
+  function collect() {
+    const wanted = search.value.trim().toLowerCase();
+    rows = [];
+    let fitting = 0;
+    for (let k = 0; k < told.count; k++) {
+      const i = told.point[k], outcome = page.outcomeOf(i);
+      if (outcome.decision === KEPT) continue;
+      fitting++;
+      if (!view.classes.has(points.class[i]) || !view.outcomes.has(outcome.id)) continue;
+      if (wanted && !wordsOf(k).includes(wanted) && !outcome.name.includes(wanted)) continue;
+      rows.push(k);
+    }
+    if (sort.by !== null) {
+      const column = columns[sort.by], way = sort.down ? -1 : 1;
+      const empty = (value) => value === null || value === undefined || value === "";
+      rows.sort((a, b) => {
+        const x = column.of(told.point[a], a), y = column.of(told.point[b], b);
+        if (empty(x) || empty(y)) return empty(x) - empty(y);
+        const order = typeof x === "number" && typeof y === "number" ? x - y : String(x).localeCompare(String(y), "en", { numeric: true });
+        return way * order || a - b;
+      });
+    }
+    const going = view.now.counts.reduce((sum, one) => sum + one.before - one.after + one.spared, 0);
+    document.getElementById("rows-note").textContent =
+      `${count(going)} ${going === 1 ? "row is" : "rows are"} removed or spared with these thresholds` +
+      (fitting < going ? `; this page tells about ${count(fitting)} of them, and --removed, or to_frame() in Python, about all` : "") +
+      (rows.length < fitting ? `. ${count(rows.length)} fit the search and the filters above the map` : "") +
+      ". Click a row for its neighbours." +
+      (told.columns.length < data.n_columns ? ` ${told.columns.length} of ${data.n_columns} columns are shown: those in which removed rows differ most.` : "");
+  }
+
+  function headings() {
+    head.replaceChildren(make("tr", {}, ...columns.map((column, place) => {
+      const sorted = sort.by === place ? (sort.down ? "descending" : "ascending") : "none";
+      const arrow = sort.by === place ? (sort.down ? " ↓" : " ↑") : "";
+      return make("th", { scope: "col", "aria-sort": sorted, class: column.word ? "word" : null, title: column.name },
+        make("button", { type: "button", onclick: () => {
+          sort.down = sort.by === place && !sort.down;
+          sort.by = place;
+          at = 0;
+          update();
+          head.querySelectorAll("button")[place].focus();
+        } }, cut(column.name, 30) + arrow));
+    })));
+  }
+
+  function show() {
+    const pages = Math.max(1, Math.ceil(rows.length / PER_PAGE));
+    at = Math.min(at, pages - 1);
+    body.replaceChildren(...rows.slice(at * PER_PAGE, (at + 1) * PER_PAGE).map((k) => {
+      const i = told.point[k];
+      const line = make("tr", { class: view.chosen === i ? "chosen" : null }, ...columns.map((column, place) => {
+        const words = text(column, i, k);
+        if (place === 0) return make("td", {}, make("button", { type: "button", title: words }, cut(words, 40)));
+        return make("td", { class: column.word ? "word" : null, title: words.length > 24 ? words : null },
+          ...(column.name === "class" && place === 1 ? [swatchOf(data, points.class[i])] : []), words);
+      }));
+      line.addEventListener("click", () => { if (!getSelection().toString()) page.choose(i, line.querySelector("button")); });
+      return line;
+    }));
+    if (!rows.length) body.replaceChildren(make("tr", {}, make("td", { colspan: columns.length }, "No row fits.")));
+    document.getElementById("page").textContent = `Page ${at + 1} of ${pages}`;
+    document.getElementById("previous").disabled = at === 0;
+    document.getElementById("next").disabled = at === pages - 1;
+  }
+
+  function update() { collect(); headings(); show(); }
+
+  search.addEventListener("input", () => { at = 0; update(); });
+  document.getElementById("previous").addEventListener("click", () => { at--; show(); });
+  document.getElementById("next").addEventListener("click", () => { at++; show(); });
+  document.getElementById("download").addEventListener("click", () => {
+    const quoted = (value) => {
+      let words = value === null || value === undefined ? "" : String(value);
+      // A spreadsheet would compute text that begins like a formula.
+      if (typeof value === "string" && /^[=+\-@\t\r]/.test(words)) words = `'${words}`;
+      return /[",\r\n]/.test(words) ? `"${words.replaceAll('"', '""')}"` : words;
+    };
+    const lines = [columns.map((column) => quoted(column.name)), ...rows.map((k) => columns.map((column) => quoted(column.of(told.point[k], k))))];
+    const blob = new Blob(["\ufeff" + lines.map((line) => line.join(",")).join("\r\n") + "\r\n"], { type: "text/csv" });
+    const link = make("a", { href: URL.createObjectURL(blob), download: "rectifold-rows.csv" });
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
+  });
+  return { update, redraw: update, show };
+}

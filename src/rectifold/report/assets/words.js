@@ -1,0 +1,62 @@
+// Words: numbers, names and sentences as the page writes them. All text becomes text nodes.
+
+const OUTCOMES = [
+  { id: "kept", name: "kept", decision: KEPT },
+  { id: "intrusion", name: "removed: intrusion", decision: REMOVED, reason: INTRUSION },
+  { id: "ambiguity", name: "removed: ambiguity", decision: REMOVED, reason: AMBIGUITY },
+  { id: "deep noise", name: "removed: deep noise", decision: REMOVED, reason: DEEP_NOISE },
+  { id: "spared", name: "spared", decision: SPARED },
+];
+const REASONS = ["", "intrusion", "ambiguity", "deep noise"];
+const DECISIONS = ["kept", "removed", "spared"];
+
+const whole = new Intl.NumberFormat("en-US");
+const count = (number) => whole.format(number);
+const share = (number) => number.toFixed(3);
+const cut = (text, most) => (text.length > most ? text.slice(0, most - 1) + "…" : text);
+
+/** Write a number with as many digits as one reads. */
+function figure(number) {
+  if (Number.isInteger(number) && Math.abs(number) < 1e9) return String(number);
+  const size = Math.abs(number);
+  if (size !== 0 && (size < 1e-4 || size >= 1e7)) return number.toExponential(3);
+  return String(Number(number.toPrecision(5)));
+}
+
+/** Write a number where there is little room. */
+const short = (number) => (Number.isInteger(number) && Math.abs(number) < 1e5 ? String(number) : figure(Number(number.toPrecision(3))));
+
+/** Write a cell of the caller's table. */
+const cell = (value) => (
+  value === null || value === undefined ? "" : typeof value === "number" ? figure(value) : String(value)
+);
+
+/** Make an element; children that are no elements become text. */
+function make(tag, attributes = {}, ...children) {
+  const element = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
+    else if (value === true) element.setAttribute(name, "");
+    else if (value !== false && value !== null) element.setAttribute(name, value);
+  }
+  element.append(...children.filter((child) => child !== null));
+  return element;
+}
+
+/** Say what becomes of a row, and why. */
+function verdict(data, point, now) {
+  const { labels, points } = data;
+  const own = labels[points.class[point]], predicted = labels[points.predicted[point]];
+  const votes = `the vote for its own class is ${share(points.confidence[point])}`;
+  const larger = `the vote for larger classes is ${share(points.larger[point])}`;
+  const neighbours = predicted === own
+    ? `Its neighbours agree that it is ${own}; ${votes}`
+    : `Its neighbours predict ${predicted}; ${votes}`;
+  if (now.decision === KEPT) return `Kept. ${neighbours}.`;
+  const stays = now.decision === SPARED;
+  if (now.reason === DEEP_NOISE) {
+    return `${stays ? "A candidate, spared by the cap." : "Removed as deep noise."} Its neighbours predict ${predicted}; ${larger}.`;
+  }
+  const why = now.reason === INTRUSION ? "an intrusion" : "ambiguous";
+  return `${stays ? "A candidate, spared by the floor of its class." : `Removed as ${why}.`} ${neighbours}.`;
+}

@@ -1,0 +1,142 @@
+"""The caller's rows as columns with names, whatever container they came in."""
+
+from __future__ import annotations
+
+import numbers
+from typing import Any
+
+import narwhals.stable.v2 as nw
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+
+from rectifold._typing import Ints
+
+#: Characters of a cell that a page shows.
+LONGEST = 200
+
+
+class Columns:
+    """Columns of a table: names, kinds and values.
+
+    Parameters
+    ----------
+    X : {array-like, dataframe, sparse matrix} of shape (n_rows, n_columns)
+        The caller's rows.
+
+    Attributes
+    ----------
+    names : list of str
+        Their names; those of an array are "column 0" and so on.
+    n_rows : int
+    sparse : csc_array or None
+        The rows, if they are sparse.
+    """
+
+    def __init__(self, X: Any) -> None:
+        frame = nw.from_native(X, eager_only=True, pass_through=True)
+        self.sparse = sparse.csc_array(X) if sparse.issparse(X) else None
+        self._frame = self._array = None
+        if isinstance(frame, nw.DataFrame):
+            self._frame = frame
+            self.names = [str(name) for name in frame.columns]
+            self.n_rows = len(frame)
+            return
+        if self.sparse is None:
+            self._array = X if isinstance(X, np.ndarray) else np.asarray(X)
+            if self._array.ndim != 2:
+                raise ValueError(
+                    f"X must be a table with rows and columns, and has {self._array.ndim} "
+                    "dimensions."
+                )
+        shape = X.shape if self.sparse is not None else self._array.shape  # type: ignore[union-attr]
+        self.n_rows = int(shape[0])
+        self.names = [f"column {place}" for place in range(shape[1])]
+
+    def values(self, column: int, rows: Ints | None = None) -> npt.NDArray[Any]:
+        """Read a column.
+
+        Parameters
+        ----------
+        column : int
+            Its place.
+        rows : ndarray of int, default=None
+            Which rows; None reads all.
+
+        Returns
+        -------
+        ndarray
+            Floats with NaN for what is missing, or objects with None.
+        """
+        if self._frame is not None:
+            series = self._frame.get_column(self._frame.columns[column])
+            return _of_series(series if rows is None else series[rows.tolist()])
+        if self.sparse is not None:
+            own = self.sparse[:, [column]].toarray().ravel()
+            return own.astype(np.float64) if rows is None else own[rows].astype(np.float64)
+        assert self._array is not None
+        own = self._array[:, column]
+        return _of_array(own if rows is None else own[rows])
+
+    def plain(self, column: int, rows: Ints) -> list[Any]:
+        """Read cells as numbers, short texts and None: what JSON and a page can hold.
+
+        Parameters
+        ----------
+        column : int
+            Its place.
+        rows : ndarray of int
+            Which rows.
+
+        Returns
+        -------
+        list
+        """
+        values = self.values(column, rows)
+        if values.dtype.kind != "f":
+            return [None if value is None else _shown(value) for value in values]
+        whole = np.isfinite(values) & (values == np.trunc(values)) & (np.abs(values) < 2**53)
+        return [
+            int(value) if is_whole else (value if np.isfinite(value) else _odd(value))
+            for value, is_whole in zip(values.tolist(), whole.tolist(), strict=True)
+        ]
+
+
+def _odd(value: float) -> str | None:
+    return None if np.isnan(value) else str(value)
+
+
+def _shown(value: Any) -> str:
+    text = value if isinstance(value, str) else str(value)
+    return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
+
+
+def _of_series(series: Any) -> npt.NDArray[Any]:
+    dtype = series.dtype
+    if dtype.is_numeric() and dtype != nw.Decimal:
+        return np.asarray(series.cast(nw.Float64).to_numpy(), dtype=np.float64)
+    if dtype == nw.Boolean:
+        return np.array([None if v is None else str(bool(v)) for v in series.to_list()], dtype="O")
+    return _of_array(np.array([*series.to_list(), None], dtype="O")[:-1])
+
+
+def _of_array(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    if values.dtype.kind in "fiu":
+        return values.astype(np.float64)
+    cells = [None if _is_missing(cell) else cell for cell in values.tolist()]
+    if values.dtype.kind == "O" and all(
+        cell is None or (isinstance(cell, numbers.Real) and not isinstance(cell, bool))
+        for cell in cells
+    ):
+        return np.array([np.nan if cell is None else float(cell) for cell in cells])
+    return np.array([*cells, None], dtype="O")[:-1]
+
+
+def _is_missing(cell: Any) -> bool:
+    # NaN, NaT and pandas.NA are the values that do not equal themselves, or can't tell.
+    if cell is None:
+        return True
+    try:
+        return bool(cell != cell)
+    except (TypeError, ValueError):
+        return type(cell).__name__ == "NAType"

@@ -1,0 +1,110 @@
+"""Which rows a page holds: all that went or were spared, those that could go next, and a sample."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from rectifold._typing import Bools, Ints
+
+if TYPE_CHECKING:
+    from rectifold.rectification import Rectification
+    from rectifold.report.levers import Question
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """How much a page may hold."""
+
+    #: Rows that are drawn while they are kept.
+    drawn: int = 20_000
+    #: Rows besides that other thresholds would remove, drawn once they do.
+    next: int = 10_000
+    #: Rows with all their columns and neighbours.
+    told: int = 4_000
+    #: Cells in all.
+    cells: int = 250_000
+    #: Columns of a row.
+    columns: int = 40
+
+    def halved(self) -> Budget:
+        """Give a smaller one."""
+        return Budget(
+            *(value // 2 for value in (self.drawn, self.next, self.told, self.cells)), self.columns
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Choice:
+    """The rows of a page."""
+
+    #: Positions of all rows of the page, ascending.
+    rows: Ints
+    #: Of these, the rows that are drawn while they are kept.
+    drawn: Bools
+    #: Positions of the rows that are told about in full, the most suspicious first.
+    told: Ints
+    #: Where the rows of the page stand among the rows in question, one class after the other; -1
+    #: for those that never go.
+    question: Ints
+
+
+def choose_rows(record: Rectification, found: list[Question], budget: Budget) -> Choice:
+    """Choose the rows that a page holds.
+
+    Parameters
+    ----------
+    record : Rectification
+        The record of a run.
+    found : list of Question
+        The rows in question, class by class.
+    budget : Budget
+        How much the page may hold.
+
+    Returns
+    -------
+    Choice
+    """
+    n = len(record.certified)
+    marked = np.flatnonzero(record.removed | record.spared)
+    question = np.full(n, -1, dtype=np.int64)
+    rows = np.concatenate([one.rows for one in found])
+    question[rows] = np.arange(len(rows))
+    drawn = np.zeros(n, dtype=bool)
+    drawn[_sample(record, budget.drawn)] = True
+    # Those that went come first, then by how little their neighbours vouch for them.
+    rest = rows[~(record.removed | record.spared)[rows]]
+    upcoming = rest[np.argsort(record.confidence[rest], kind="stable")[: budget.next]]
+    held = drawn.copy()
+    held[marked] = True
+    held[upcoming] = True
+    went = marked[
+        np.lexsort((marked, record.confidence[marked], ~record.removed[marked]))
+    ]
+    told = np.concatenate((went, upcoming))[: budget.told]
+    if record.exhibits is not None:
+        # So that a row can be shown among those that voted on it.
+        held[record.exhibits.neighbours.of(told)[1].ravel()] = True
+    kept = np.flatnonzero(held)
+    return Choice(kept, drawn[kept], told, question[kept])
+
+
+def _sample(record: Rectification, most: int) -> Ints:
+    """Take as many rows of every class as of any other, as far as there are; the same each time."""
+    codes, sizes = record.target.codes, record.target.sizes
+    if len(codes) <= most:
+        return np.arange(len(codes))
+    shares = np.zeros(len(sizes), dtype=np.int64)
+    left = most
+    for place, code in enumerate(np.argsort(sizes, kind="stable")):
+        shares[code] = min(int(sizes[code]), left // (len(sizes) - place))
+        left -= shares[code]
+    chance = np.random.default_rng(0)
+    return np.concatenate(
+        [
+            np.sort(chance.choice(np.flatnonzero(codes == code), share, replace=False))
+            for code, share in enumerate(shares)
+        ]
+    )

@@ -1,0 +1,145 @@
+"""What a report says in words: what to beware of, and how to do the same again."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from rectifold.report.levers import can_change
+from rectifold.rules import SPARED, cap, guarded
+from rectifold.target import named
+
+if TYPE_CHECKING:
+    from rectifold.rectification import Rectification
+
+#: Parameters of GMR that are options of the command line, and how those are written.
+_OPTIONS = (
+    *("n_neighbors", "metric", "metric_threshold", "epsilon", "min_minority"),
+    *("class_weight", "space", "engine", "device"),
+)
+
+
+def warnings_of(record: Rectification) -> list[str]:
+    """Say what whoever reads a record should beware of.
+
+    Parameters
+    ----------
+    record : Rectification
+        The record of a run.
+
+    Returns
+    -------
+    list of str
+        One or two sentences each, the most important first.
+    """
+    sizes, classes, thresholds = record.target.sizes, record.classes, record.thresholds
+    if guarded(sizes, thresholds.min_minority):
+        least = int(sizes.argmin())
+        return [
+            f"The guard was triggered: class {named(classes[least])} has {sizes[least]:,} rows, fewer "
+            f"than min_minority = {thresholds.min_minority}, so nothing was cleaned."
+        ]
+    said = []
+    if not record.removed.any():
+        said.append("Nothing was removed: no row met the thresholds.")
+    for code, label in enumerate(classes):
+        if not can_change(record, code) and record.setting.role(code) != "untouched":
+            said.append(
+                f"Class {named(label)} has {sizes[code]:,} rows, fewer than min_minority = "
+                f"{thresholds.min_minority}, and loses nothing."
+            )
+            continue
+        mine = record.target.codes == code
+        spared = int((mine & (record.decisions.decision == SPARED)).sum())
+        if not spared:
+            continue
+        if record.setting.role(code) == "protected":
+            most = cap(thresholds.gamma, int(sizes[code]))
+            said.append(
+                f"The cap of class {named(label)} was reached: {spared:,} candidates were spared. "
+                f"gamma = {thresholds.gamma:g} lets {_rows(most)} of {sizes[code]:,} go, and "
+                f"{spared + int((mine & record.removed).sum()):,} met the threshold."
+            )
+        else:
+            said.append(
+                f"Class {named(label)} reached its floor: {spared:,} candidates were spared, so that "
+                "it does not fall below the largest class that is not strict."
+            )
+    emptied = [named(label) for label, left in zip(classes, _after(record), strict=True) if not left]
+    if emptied:
+        said.append(f"No row is left of class {', '.join(emptied)}.")
+    if len(sizes) == 2 and thresholds.alpha <= 0.5:
+        said.append(
+            f"alpha = {thresholds.alpha:g} has no effect: with two classes, a row whose own vote is "
+            "below a half is predicted to be of the other class, and goes for that already. "
+            "Only above 0.5 does alpha remove more."
+        )
+    return said
+
+
+def _after(record: Rectification) -> list[int]:
+    return [one["after"] for one in record.summary()["classes"]]
+
+
+def _rows(count: int) -> str:
+    return "1 row" if count == 1 else f"{count:,} rows"
+
+
+def python_call(record: Rectification) -> list[list[str]]:
+    """Give the arguments of the sampler that a page writes beside those of its levers.
+
+    Parameters
+    ----------
+    record : Rectification
+        The record of a run.
+
+    Returns
+    -------
+    list of [str, str]
+        Names and values, as one would write them.
+    """
+    own = ("alpha", "beta", "gamma")
+    return [[name, text] for name, text in record.setting.arguments.items() if name not in own]
+
+
+def command_line(record: Rectification, given: Sequence[str] | None) -> dict[str, Any]:
+    """Give the command line that a page writes before the options of its levers.
+
+    Parameters
+    ----------
+    record : Rectification
+        The record of a run.
+    given : sequence of str or None
+        The arguments of the command that made the record, if one did, without those thresholds.
+
+    Returns
+    -------
+    dict
+        "text", and "without": arguments of the sampler that no option can express.
+    """
+    if given is not None:
+        return {"text": shlex.join(["rectifold", *given]), "without": []}
+    words = ["rectifold", "clean", "TABLE.csv", "--target", "LABEL", "-o", "CLEANED.csv"]
+    without = []
+    arguments = dict(record.setting.arguments)
+    # The command line makes sense of messy tables by default, the sampler takes numbers.
+    space = arguments.pop("space", "None").strip("'")
+    if space == "None":
+        words += ["--space", "none"]
+    elif space == "heom":
+        words += ["--space", "heom"]
+    elif space != "auto":
+        without.append(f"space={space}")
+        words += ["--space", "none"]
+    for name, text in arguments.items():
+        value = text.strip("'")
+        if name in ("alpha", "beta", "gamma"):
+            continue
+        if name == "n_jobs":
+            words += ["--n-jobs", value]
+        elif name in _OPTIONS and value.replace(".", "").replace("-", "").replace(":", "").isalnum():
+            words += [f"--{name.replace('_', '-')}", value]
+        else:
+            without.append(f"{name}={text}")
+    return {"text": shlex.join(words), "without": without}
