@@ -1,4 +1,4 @@
-"""Exhibits: what a run can show besides its votes, the caller's rows and the neighbours that voted."""
+"""Exhibits: what a run can show besides votes, the caller's rows and the neighbours that voted."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from rectifold._typing import Bools, Floats, Ints
+from rectifold.device_arrays import is_on_device, to_host
 from rectifold.engines.contract import Neighbourhoods
 
 #: Memory that a record may keep for neighbours, in bytes.
@@ -81,3 +82,36 @@ def keep_neighbours(found: Neighbourhoods, confidence: Floats, room: int = ROOM)
     return Neighbours(
         found.rows[some], found.indices[some].astype(index_type), found.distances[some]
     )
+
+
+def rows_of(exhibits: Exhibits | None, n_rows: int, X: Any = None) -> Any:
+    """Give the rows that a record is of, or say in one sentence why that can't be.
+
+    Parameters
+    ----------
+    exhibits : Exhibits or None
+        What the record holds.
+    n_rows : int
+        How many rows it is of.
+    X : {array-like, dataframe, sparse matrix} of shape (n_rows, n_columns), default=None
+        The rows, from the caller; None takes those that the record holds.
+
+    Returns
+    -------
+    {array-like, dataframe, sparse matrix}
+    """
+    if X is None:
+        if exhibits is None:
+            raise ValueError(
+                "this record holds no rows to show (it was unpickled, or its rows were on a GPU): "
+                "pass X=, the rows that it was made of, in their order."
+            )
+        return exhibits.rows
+    rows = to_host(X) if is_on_device(X) else X
+    count = rows.shape[0] if hasattr(rows, "shape") else len(rows)
+    if count != n_rows:
+        raise ValueError(
+            f"X has {count} rows and the record is of {n_rows}: pass the rows that it was made of, "
+            "in their order."
+        )
+    return rows

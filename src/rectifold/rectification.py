@@ -113,9 +113,7 @@ class Rectification:
 
     def __getstate__(self) -> list[Any]:
         """Leave the rows themselves out: a fitted model on disk should not carry its data."""
-        return [
-            None if one.name == "exhibits" else getattr(self, one.name) for one in fields(self)
-        ]
+        return [None if one.name == "exhibits" else getattr(self, one.name) for one in fields(self)]
 
     @property
     def classes(self) -> npt.NDArray[Any]:

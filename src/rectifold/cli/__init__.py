@@ -11,7 +11,7 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 
-EXTRA = ("typer", "rich", "pandas", "pyarrow")
+EXTRA = ("typer", "rich", "pandas", "pyarrow", "jinja2")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

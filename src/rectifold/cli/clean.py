@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from rectifold._timing import timed
 from rectifold.cli.labels import classes_named
+from rectifold.cli.page import report_bytes
 from rectifold.cli.rows import features_of, read_rows
 from rectifold.cli.wording import UsageProblem, in_words_of_the_command_line
 from rectifold.files import Table, check_outputs, format_of, open_table, whole_files
@@ -41,8 +42,8 @@ class Request:
         The table.
     target : str
         The column of labels.
-    output, removed : pathlib.Path or None
-        Where the rows that stay and those that go are written, if anywhere.
+    output, removed, report : pathlib.Path or None
+        Where the rows that stay, those that go, and a report are written, if anywhere.
     drop, ignore : sequence of str
         Columns that the geometry does without; the former are left out of the output too.
     missing_target : {"error", "drop", "keep"}
@@ -63,6 +64,7 @@ class Request:
     target: str
     output: Path | None = None
     removed: Path | None = None
+    report: Path | None = None
     drop: Sequence[str] = ()
     ignore: Sequence[str] = ()
     missing_target: str = "error"
@@ -86,9 +88,17 @@ def clean_file(request: Request) -> dict[str, Any]:
     dict
         `Rectification.summary` with what concerns the files besides, ready for JSON.
     """
+    from rectifold.report.wording import warnings_of
+    from rectifold.rules import guarded
+
     named = {"--output": request.output, "--removed": request.removed}
     outputs = {name: path for name, path in named.items() if path is not None}
     check_outputs(outputs, request.source)
+    if request.report is not None:
+        from rectifold.report import check_path
+
+        check_path(request.report, "--report")
+        check_outputs({**outputs, "--report": request.report}, request.source, tables=False)
     seconds: dict[str, float] = {}
     with timed(seconds, "read"):
         table = open_table(request.source, encoding=request.encoding, delimiter=request.delimiter)
@@ -107,16 +117,24 @@ def clean_file(request: Request) -> dict[str, Any]:
     missing, notes = rows.missing, rows.notes
     record, said = _rectify(rows.features, rows.labels, request)
     del rows
+    page = None
+    if request.report is not None:
+        with timed(seconds, "report"):
+            # The guard has its own words in a report.
+            own = guarded(record.target.sizes, record.thresholds.min_minority)
+            page = report_bytes(record, table, missing, [*notes, *([] if own else said)], request)
     with timed(seconds, "write"):
-        _write(table, record, missing, request, outputs)
+        _write(table, record, missing, request, outputs, page)
     summary = record.summary()
     dropped = int(missing.sum()) if request.missing_target == "drop" else 0
     return {
         **summary,
-        "seconds": {"read": seconds["read"], **summary["seconds"], "write": seconds["write"]},
+        "seconds": {"read": seconds.pop("read"), **summary["seconds"], **seconds},
+        "warnings": warnings_of(record),
         "input": str(request.source),
         "output": None if request.output is None else str(request.output),
         "removed_file": None if request.removed is None else str(request.removed),
+        "report": None if request.report is None else str(request.report),
         "target": request.target,
         "features": len(features),
         "dropped_columns": list(request.drop),
@@ -171,6 +189,7 @@ def _write(
     missing: NDArray[np.bool_],
     request: Request,
     outputs: dict[str, Path],
+    page: bytes | None,
 ) -> None:
     import numpy as np
 
@@ -179,9 +198,12 @@ def _write(
     gone[labelled[record.removed]] = True
     if request.missing_target == "drop":
         gone |= missing
-    with whole_files(list(outputs.values())) as files:
-        for (name, path), file in zip(outputs.items(), files, strict=True):
-            if name == "--output":
+    named = outputs if request.report is None else {**outputs, "--report": request.report}
+    with whole_files(list(named.values())) as files:
+        for (name, path), file in zip(named.items(), files, strict=True):
+            if name == "--report":
+                file.write(page or b"")
+            elif name == "--output":
                 table.write(file, format_of(path), ~gone, drop=request.drop)
             else:
                 added = explain(record, labelled, gone)

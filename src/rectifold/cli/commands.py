@@ -98,6 +98,10 @@ def clean(
     removed: Annotated[
         Path | None, typer.Option(metavar="PATH", help="For the rows that go, and why they went.")
     ] = None,
+    report: Annotated[
+        Path | None,
+        typer.Option(metavar="PATH", help="For a page (.html) that shows why each row went."),
+    ] = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Write nothing, only show what would go.")
     ] = False,
@@ -174,8 +178,11 @@ def clean(
 
     The rows that stay are written as they were, in their order; --removed tells why others went.
     """
-    if output is None and not dry_run:
-        raise UsageProblem("-o names the file to write; --dry-run shows what would go without one")
+    if output is None and report is None and not dry_run:
+        raise UsageProblem(
+            "-o names the file to write; without one, --report makes a page and --dry-run only "
+            "shows what would go"
+        )
     given = {
         "n_neighbors": options.whole("--n-neighbors", n_neighbors, 1),
         "alpha": options.fraction("--alpha", alpha),
@@ -197,6 +204,7 @@ def clean(
         target=target,
         output=None if dry_run else output,
         removed=None if dry_run else removed,
+        report=None if dry_run else report,
         drop=drop or [],
         ignore=ignore or [],
         missing_target=missing_target.value,
@@ -222,7 +230,7 @@ def clean(
 @app.command()
 def demo(
     output_dir: Annotated[
-        Path, typer.Option(metavar="FOLDER", help="Where the two tables are written.")
+        Path, typer.Option(metavar="FOLDER", help="Where two tables and a report are written.")
     ] = Path("rectifold-demo"),
 ) -> None:
     """Clean a real table, and measure whether that helps."""

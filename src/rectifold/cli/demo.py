@@ -34,7 +34,7 @@ class Wines:
         `Rectification.summary` of the cleaning.
     contradicted : pandas.DataFrame
         The removed rows whose neighbours vouch for them least, with their reasons.
-    cleaned, removed : pathlib.Path
+    cleaned, removed, report : pathlib.Path
         The files that were written.
     """
 
@@ -45,15 +45,17 @@ class Wines:
     contradicted: pd.DataFrame
     cleaned: Path
     removed: Path
+    report: Path
 
 
 def clean_wines(folder: Path) -> Wines:
-    """Clean the embedded table, and write what stayed and what went.
+    """Clean the embedded table, and write what stayed, what went and why.
 
     Parameters
     ----------
     folder : pathlib.Path
-        Where ``cleaned.csv`` and ``removed.csv`` go; it is made if it is not there.
+        Where ``cleaned.csv``, ``removed.csv`` and ``report.html`` go; it is made if it is not
+        there.
 
     Returns
     -------
@@ -66,10 +68,13 @@ def clean_wines(folder: Path) -> Wines:
     from rectifold import GMR
     from rectifold.datasets import load_wine_quality
     from rectifold.files.arrow import ArrowTable
+    from rectifold.report import Report
 
     cleaned, removed = folder / "cleaned.csv", folder / "removed.csv"
+    page = folder / "report.html"
     with _folder(folder):
-        check_outputs({"cleaned": cleaned, "removed": removed})
+        outputs = {"cleaned": cleaned, "removed": removed, "report": page}
+        check_outputs(outputs, tables=False)
         bunch = load_wine_quality(as_frame=True)
         gmr = GMR(space=StandardScaler(), n_jobs=-1)
         gmr.fit_resample(bunch.data, bunch.target)
@@ -77,9 +82,11 @@ def clean_wines(folder: Path) -> Wines:
         gone = record.removed
         added = explain(record, np.arange(len(gone)), gone)
         table = ArrowTable.from_frame(bunch.frame)
-        with whole_files([cleaned, removed]) as (stayed, went):
+        report = Report(record, title="White wines: what GMR did")
+        with whole_files([cleaned, removed, page]) as (stayed, went, why):
             table.write(stayed, format_of(cleaned), ~gone)
             table.write(went, format_of(removed), gone, added=added)
+            why.write(report.html().encode())
     explained = bunch.frame.loc[gone].assign(**added)
     contradicted = explained.sort_values("rectifold_confidence", kind="stable").head(N_SHOWN)
     return Wines(
@@ -90,6 +97,7 @@ def clean_wines(folder: Path) -> Wines:
         contradicted=contradicted,
         cleaned=cleaned,
         removed=removed,
+        report=page,
     )
 
 

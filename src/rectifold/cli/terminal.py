@@ -115,13 +115,15 @@ def show_files(result: dict[str, Any]) -> None:
     if missing["rows"]:
         became = "left out" if missing["action"] == "drop" else "kept as they are"
         _fact(out, "no label", f"{missing['rows']:,} rows, {became}")
-    if result["output"] is None:
-        _fact(out, "written", "nothing (--dry-run)")
-        return
     gone = result["rows_in"] - result["rows_out"]
-    _fact(out, "written", f"{result['rows_out']:,} rows to {visible(result['output'])}", whole=True)
-    if result["removed_file"] is not None:
-        _fact(out, "", f"{gone:,} removed rows to {visible(result['removed_file'])}", whole=True)
+    written = {
+        "output": f"{result['rows_out']:,} rows to",
+        "removed_file": f"{gone:,} removed rows to",
+        "report": "the report to",
+    }
+    shown = [f"{what} {visible(result[key])}" for key, what in written.items() if result[key]]
+    for place, words in enumerate(shown or ["nothing (--dry-run)"]):
+        _fact(out, "" if place else "written", words, whole=True)
 
 
 def show_wines(wines: Wines) -> None:
@@ -161,6 +163,7 @@ def show_wines(wines: Wines) -> None:
         f"{wines.summary['removed']:,} removed rows to {visible(wines.removed)}",
         whole=True,
     )
+    _fact(out, "", f"the report to {visible(wines.report)}: open it in a browser", whole=True)
 
 
 def show_evaluation(found: Evaluation, page: Path | None = None) -> None:

@@ -11,11 +11,11 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rectifold.device_arrays import is_on_device, to_host
+from rectifold.exhibits import rows_of
 from rectifold.files import FileProblem, check_outputs, write_whole
+from rectifold.projection import check_embedding
 from rectifold.report.choice import Budget
 from rectifold.report.page import render, render_summary
-from rectifold.report.projection import check_embedding
 from rectifold.report.summary import plain, summarise
 from rectifold.report.wording import warnings_of
 
@@ -71,9 +71,9 @@ class Report:
     ) -> None:
         n_rows = len(record.certified)
         self._record = record
-        self._X = _rows_of(record, X)
+        self._X = rows_of(record.exhibits, n_rows, X)
         self._embedding = None if embedding is None else check_embedding(embedding, n_rows)
-        self._told = {"title": title or TITLE, "notes": notes, "command": command}
+        self._told: dict[str, Any] = {"title": title or TITLE, "notes": notes, "command": command}
         self._budget = budget or Budget()
 
     @cached_property
@@ -175,21 +175,3 @@ def check_path(path: str | Path, name: str = "path") -> Path:
         )
     check_outputs({name: path}, tables=False)
     return path
-
-
-def _rows_of(record: Rectification, X: Any) -> Any:
-    if X is None:
-        if record.exhibits is None:
-            raise ValueError(
-                "this record holds no rows to show (it was unpickled, or its rows were on a GPU): "
-                "pass X=, the rows that it was made of, in their order."
-            )
-        return record.exhibits.rows
-    rows = to_host(X) if is_on_device(X) else X
-    count = rows.shape[0] if hasattr(rows, "shape") else len(rows)
-    if count != len(record.certified):
-        raise ValueError(
-            f"X has {count} rows and the record is of {len(record.certified)}: pass the rows that "
-            "it was made of, in their order."
-        )
-    return rows

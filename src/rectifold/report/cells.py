@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from rectifold._typing import Ints
+from rectifold._typing import Floats, Ints
 
 #: Characters of a cell that a page shows.
 LONGEST = 200
@@ -72,11 +72,25 @@ class Columns:
             series = self._frame.get_column(self._frame.columns[column])
             return _of_series(series if rows is None else series[rows.tolist()])
         if self.sparse is not None:
-            own = self.sparse[:, [column]].toarray().ravel()
-            return own.astype(np.float64) if rows is None else own[rows].astype(np.float64)
+            own: npt.NDArray[Any] = self.sparse[:, [column]].toarray().ravel()
+            return _of_array(own if rows is None else own[rows])
         assert self._array is not None
         own = self._array[:, column]
         return _of_array(own if rows is None else own[rows])
+
+    def is_date(self, column: int) -> bool:
+        """Tell whether a column of a frame holds dates, with or without times."""
+        if self._frame is None:
+            return False
+        dtype = self._frame.schema[self._frame.columns[column]]
+        return bool(dtype == nw.Date or dtype == nw.Datetime)
+
+    def seconds(self, column: int) -> Floats:
+        """Read a column of dates as seconds since 1970, NaN for what is missing."""
+        assert self._frame is not None
+        series = self._frame.get_column(self._frame.columns[column]).cast(nw.Datetime("us"))
+        values = series.to_numpy().astype("datetime64[us]")
+        return np.where(np.isnat(values), np.nan, values.astype(np.int64) / 1e6)
 
     def plain(self, column: int, rows: Ints) -> list[Any]:
         """Read cells as numbers, short texts and None: what JSON and a page can hold.

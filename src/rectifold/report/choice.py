@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rectifold._typing import Bools, Ints
+from rectifold.projection import sample_rows
 
 if TYPE_CHECKING:
     from rectifold.rectification import Rectification
@@ -32,7 +33,7 @@ class Budget:
     def halved(self) -> Budget:
         """Give a smaller one."""
         return Budget(
-            *(value // 2 for value in (self.drawn, self.next, self.told, self.cells)), self.columns
+            self.drawn // 2, self.next // 2, self.told // 2, self.cells // 2, self.columns
         )
 
 
@@ -73,38 +74,17 @@ def choose_rows(record: Rectification, found: list[Question], budget: Budget) ->
     rows = np.concatenate([one.rows for one in found])
     question[rows] = np.arange(len(rows))
     drawn = np.zeros(n, dtype=bool)
-    drawn[_sample(record, budget.drawn)] = True
+    drawn[sample_rows(record.target.codes, record.target.sizes, budget.drawn)] = True
     # Those that went come first, then by how little their neighbours vouch for them.
     rest = rows[~(record.removed | record.spared)[rows]]
     upcoming = rest[np.argsort(record.confidence[rest], kind="stable")[: budget.next]]
     held = drawn.copy()
     held[marked] = True
     held[upcoming] = True
-    went = marked[
-        np.lexsort((marked, record.confidence[marked], ~record.removed[marked]))
-    ]
+    went = marked[np.lexsort((marked, record.confidence[marked], ~record.removed[marked]))]
     told = np.concatenate((went, upcoming))[: budget.told]
     if record.exhibits is not None:
         # So that a row can be shown among those that voted on it.
         held[record.exhibits.neighbours.of(told)[1].ravel()] = True
     kept = np.flatnonzero(held)
     return Choice(kept, drawn[kept], told, question[kept])
-
-
-def _sample(record: Rectification, most: int) -> Ints:
-    """Take as many rows of every class as of any other, as far as there are; the same each time."""
-    codes, sizes = record.target.codes, record.target.sizes
-    if len(codes) <= most:
-        return np.arange(len(codes))
-    shares = np.zeros(len(sizes), dtype=np.int64)
-    left = most
-    for place, code in enumerate(np.argsort(sizes, kind="stable")):
-        shares[code] = min(int(sizes[code]), left // (len(sizes) - place))
-        left -= shares[code]
-    chance = np.random.default_rng(0)
-    return np.concatenate(
-        [
-            np.sort(chance.choice(np.flatnonzero(codes == code), share, replace=False))
-            for code, share in enumerate(shares)
-        ]
-    )

@@ -80,6 +80,14 @@ def _compared(table: Columns, gone: Ints, stayed: Ints) -> list[dict[str, Any]]:
         return _compared_sparse(table, gone, stayed)
     found = []
     for column, name in enumerate(table.names):
+        if table.is_date(column):
+            seconds = table.seconds(column)
+            facts = _numbers(seconds[gone], seconds[stayed])
+            for mean in ("removed_mean", "kept_mean"):
+                if mean in facts:
+                    facts[mean] = _date(facts[mean])
+            found.append({"column": column, "name": name, **facts, "kind": "date"})
+            continue
         values = table.values(column)
         if values.dtype.kind == "f":
             found.append({"column": column, "name": name, **_numbers(values[gone], values[stayed])})
@@ -155,15 +163,20 @@ def _pooled(one: float, other: float) -> float:
 
 
 def _add_distribution(one: dict[str, Any], table: Columns, gone: Ints, stayed: Ints) -> None:
-    a, b = (table.values(one["column"], rows) for rows in (gone, stayed))
-    if one["kind"] == "number":
+    if one["kind"] == "date":
+        seconds = table.seconds(one["column"])
+        a, b = seconds[gone], seconds[stayed]
+    else:
+        a, b = (table.values(one["column"], rows) for rows in (gone, stayed))
+    if one["kind"] != "category":
         both = np.concatenate((a[np.isfinite(a)], b[np.isfinite(b)]))
         if not len(both):
             return
         # Far-off values would squeeze all others into one bar; they are counted in the last ones.
         low, high = _window(both)
         edges = np.linspace(low, high, _BARS + 1)
-        one["edges"] = edges.tolist()
+        is_date = one["kind"] == "date"
+        one["edges"] = [_date(edge) for edge in edges] if is_date else edges.tolist()
         one["cut"] = bool(both.min() < low or both.max() > high)
         one["removed_shares"], one["kept_shares"] = (
             _shares(values[np.isfinite(values)], edges) for values in (a, b)
@@ -187,6 +200,10 @@ def _window(values: Floats) -> tuple[float, float]:
     if most - least <= 2 * (high - low) or low == high:
         low, high = least, most
     return (low, high) if high > low else (low - 0.5, low + 0.5)
+
+
+def _date(seconds: float) -> str:
+    return str(np.datetime64(int(seconds), "s").astype("datetime64[D]"))
 
 
 def _shares(values: Floats, edges: Floats) -> list[float]:

@@ -116,6 +116,16 @@ def can_change(record: Rectification, code: int) -> bool:
     return not guarded(sizes, least) and (len(sizes) == 2 or bool(sizes[code] >= least))
 
 
+def alpha_is_idle(record: Rectification) -> bool:
+    """Tell whether alpha changes nothing up to 0.5: of two classes the larger alone is strict.
+
+    There, a row whose own vote is below a half is predicted to be of the smaller class, and goes
+    for that. One of a strict smaller class is predicted to be of a larger one, and does not.
+    """
+    order = size_order(record.target.sizes)
+    return len(order) == 2 and record.setting.strict == {int(order[0])}
+
+
 def levers(record: Rectification, found: list[Question]) -> dict[str, Any]:
     """Describe the levers for a page.
 
@@ -146,6 +156,7 @@ def levers(record: Rectification, found: list[Question]) -> dict[str, Any]:
         "min_minority": thresholds.min_minority,
         "keep_floor": record.setting.keep_floor,
         "tolerance": TOLERANCE,
+        "alpha_is_idle": alpha_is_idle(record),
         "classes": [
             {
                 "role": record.setting.role(code),

@@ -1,4 +1,4 @@
-"""The dict of a report becomes one HTML page that needs nothing else and asks nobody for anything."""
+"""The dict of a report becomes one HTML page that needs nothing else and asks no server."""
 
 from __future__ import annotations
 

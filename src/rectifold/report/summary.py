@@ -9,11 +9,11 @@ import numpy as np
 
 from rectifold._typing import Ints
 from rectifold._versions import versions
+from rectifold.projection import picture
 from rectifold.report.cells import LONGEST, Columns
 from rectifold.report.choice import Budget, Choice, choose_rows
 from rectifold.report.columns import differences, importance
 from rectifold.report.levers import BARS, bars_of, levers, questions
-from rectifold.report.projection import picture
 from rectifold.report.wording import command_line, python_call, warnings_of
 from rectifold.votes import size_order, weigh
 
@@ -61,6 +61,8 @@ def summarise(
         Numbers, strings, lists, dicts and, for what there is much of, arrays.
     """
     budget = budget or Budget()
+    # The caller may show other columns than those that rows were compared by.
+    compared_by = X if record.exhibits is None else record.exhibits.rows
     found = questions(record)
     choice = choose_rows(record, found, budget)
     table = Columns(X)
@@ -78,7 +80,7 @@ def summarise(
         "command": command_line(record, command),
         "levers": levers(record, found),
         "confidence": _histograms(record),
-        "points": _points(record, choice, picture(record, X, choice.rows, embedding)),
+        "points": _points(record, choice, picture(record, compared_by, choice.rows, embedding)),
         "told": _told(record, choice, table, importance(compared, len(table.names)), budget),
         "columns": compared,
         "n_columns": len(table.names),
@@ -164,7 +166,7 @@ def _labels_near(record: Rectification, rows: Ints) -> tuple[Ints, Ints]:
 
 def _names(index: Any, rows: Ints) -> list[str] | None:
     """Give the labels of rows in a frame's index, where those are more than their positions."""
-    if index is None or type(index).__name__ == "RangeIndex":
+    if index is None or np.array_equal(np.asarray(index), np.arange(len(index))):
         return None
     return [_short(name) for name in index[rows]]
 

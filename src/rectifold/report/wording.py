@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from rectifold.report.levers import can_change
+from rectifold.report.levers import alpha_is_idle, can_change
 from rectifold.rules import SPARED, cap, guarded
 from rectifold.target import named
 
@@ -37,8 +37,8 @@ def warnings_of(record: Rectification) -> list[str]:
     if guarded(sizes, thresholds.min_minority):
         least = int(sizes.argmin())
         return [
-            f"The guard was triggered: class {named(classes[least])} has {sizes[least]:,} rows, fewer "
-            f"than min_minority = {thresholds.min_minority}, so nothing was cleaned."
+            f"The guard was triggered: class {named(classes[least])} has {sizes[least]:,} rows, "
+            f"fewer than min_minority = {thresholds.min_minority}, so nothing was cleaned."
         ]
     said = []
     if not record.removed.any():
@@ -63,16 +63,18 @@ def warnings_of(record: Rectification) -> list[str]:
             )
         else:
             said.append(
-                f"Class {named(label)} reached its floor: {spared:,} candidates were spared, so that "
-                "it does not fall below the largest class that is not strict."
+                f"Class {named(label)} reached its floor: {spared:,} candidates were spared, so "
+                "that it does not fall below the largest class that is not strict."
             )
-    emptied = [named(label) for label, left in zip(classes, _after(record), strict=True) if not left]
+    emptied = [
+        named(label) for label, left in zip(classes, _after(record), strict=True) if not left
+    ]
     if emptied:
         said.append(f"No row is left of class {', '.join(emptied)}.")
-    if len(sizes) == 2 and thresholds.alpha <= 0.5:
+    if alpha_is_idle(record) and thresholds.alpha <= 0.5:
         said.append(
-            f"alpha = {thresholds.alpha:g} has no effect: with two classes, a row whose own vote is "
-            "below a half is predicted to be of the other class, and goes for that already. "
+            f"alpha = {thresholds.alpha:g} has no effect: with two classes, a row whose own vote "
+            "is below a half is predicted to be of the other class, and goes for that already. "
             "Only above 0.5 does alpha remove more."
         )
     return said
@@ -138,7 +140,9 @@ def command_line(record: Rectification, given: Sequence[str] | None) -> dict[str
             continue
         if name == "n_jobs":
             words += ["--n-jobs", value]
-        elif name in _OPTIONS and value.replace(".", "").replace("-", "").replace(":", "").isalnum():
+        elif (
+            name in _OPTIONS and value.replace(".", "").replace("-", "").replace(":", "").isalnum()
+        ):
             words += [f"--{name.replace('_', '-')}", value]
         else:
             without.append(f"{name}={text}")

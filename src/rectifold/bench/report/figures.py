@@ -8,12 +8,12 @@ from collections.abc import Sequence
 from typing import Any
 
 import matplotlib as mpl
-import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 from scikit_posthocs import critical_difference_diagram
 
 from rectifold.bench.statistics import ALPHA, Friedman
+from rectifold.plot import heatmap_size, plot_rank_heatmap
 
 #: The same picture gives the same text, so that a report that has not changed is not rewritten.
 _STYLE: dict[Any, Any] = {
@@ -38,20 +38,8 @@ def heat_map(ranks: pd.DataFrame) -> str:
         An SVG picture.
     """
     with mpl.rc_context(_STYLE):
-        figure = Figure(figsize=(1.6 + 0.72 * ranks.shape[1], 0.7 + 0.27 * len(ranks)))
-        axes = figure.add_subplot()
-        axes.imshow(ranks, cmap="RdYlGn_r", vmin=1, vmax=max(2, len(ranks)), aspect="auto")
-        axes.set_xticks(range(ranks.shape[1]), list(ranks.columns))
-        axes.set_yticks(range(len(ranks)), list(ranks.index))
-        axes.xaxis.tick_top()
-        axes.tick_params(length=0)
-        axes.spines[:].set_visible(False)
-        axes.axvline(ranks.shape[1] - 1.5, color="white", linewidth=4)
-        middle = (1 + len(ranks)) / 2
-        for (row, column), value in np.ndenumerate(ranks.to_numpy()):
-            far = abs(value - middle) > 0.36 * len(ranks)
-            colour = "white" if far else "black"
-            axes.text(column, row, f"{value:.2f}", ha="center", va="center", color=colour)
+        figure = Figure(figsize=heatmap_size(ranks))
+        plot_rank_heatmap(ranks, axes=figure.add_subplot())
         return _svg(figure)
 
 

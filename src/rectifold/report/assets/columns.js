@@ -10,10 +10,11 @@ function makeColumns(page) {
     more.hidden = true;
     return { update() {}, redraw() {} };
   }
+  const edge = (value) => (typeof value === "string" ? value : short(value));
   const percent = (value) => `${(100 * value).toFixed(1)} %`;
   const signed = (value) => `${value < 0 ? "−" : "+"}${Math.abs(value).toFixed(2)}`;
-  const sides = (one) => (one.kind === "number"
-    ? [one.kept_mean === undefined ? "" : figure(one.kept_mean), one.removed_mean === undefined ? "" : figure(one.removed_mean)]
+  const sides = (one) => (one.kind !== "category"
+    ? [cell(one.kept_mean), cell(one.removed_mean)]
     : [one.level === undefined ? "" : `${one.level}: ${percent(one.kept_share)}`, one.level === undefined ? "" : `${one.level}: ${percent(one.removed_share)}`]);
 
   function draw() {
@@ -40,19 +41,19 @@ function makeColumns(page) {
     const element = make("div", { class: "chart", role: "img", "aria-label": `Distribution of ${column.name} in kept and removed rows` });
     const [kept, removed] = sides(column);
     plots.append(make("figure", {}, make("figcaption", {}, make("strong", {}, cut(column.name, 60)), ` ${signed(column.difference)}`, make("br"),
-      column.kind === "number" ? `mean ${kept} kept, ${removed} removed` : `${cut(kept, 40)} kept, ${column.level === undefined ? "" : percent(column.removed_share)} removed`,
+      column.kind !== "category" ? `mean ${kept} kept, ${removed} removed` : `${cut(kept, 40)} kept, ${column.level === undefined ? "" : percent(column.removed_share)} removed`,
       ...(column.removed_missing || column.kept_missing ? [`; missing ${percent(column.kept_missing)} and ${percent(column.removed_missing)}`] : []),
       ...(column.cut ? ["; far-off values are in the outer bars"] : [])), element));
     const chart = chartIn(element);
     charts.push(chart);
-    const numbers = column.kind === "number";
-    const names = numbers ? column.edges.slice(0, -1).map((low, place) => `${short(low)} to ${short(column.edges[place + 1])}`) : column.levels;
+    const numbers = column.kind !== "category";
+    const names = numbers ? column.edges.slice(0, -1).map((low, place) => `${edge(low)} to ${edge(column.edges[place + 1])}`) : column.levels;
     chart.setOption({
       animation: false,
       grid: { left: 42, right: 8, top: 26, bottom: numbers ? 22 : 40 },
       legend: { top: 0, right: 0, itemWidth: 14, itemHeight: 9, textStyle: { color: css("--soft"), fontSize: 11 } },
       tooltip: tooltip({ trigger: "axis", formatter: (hits) => make("div", { class: "tip" }, make("strong", {}, names[hits[0].dataIndex]), ...hits.map((hit) => make("p", {}, `${hit.seriesName}: ${percent(hit.value)}`))) }),
-      xAxis: axis({ type: "category", data: names, axisLabel: { color: css("--soft"), fontSize: 11, hideOverlap: true, interval: numbers ? 6 : 0, rotate: numbers ? 0 : 20, formatter: (name, place) => (numbers ? short(column.edges[place]) : cut(name, 10)) }, axisTick: { show: false } }),
+      xAxis: axis({ type: "category", data: names, axisLabel: { color: css("--soft"), fontSize: 11, hideOverlap: true, interval: numbers ? 6 : 0, rotate: numbers ? 0 : 20, formatter: (name, place) => (numbers ? edge(column.edges[place]) : cut(name, 10)) }, axisTick: { show: false } }),
       yAxis: axis({ type: "value", splitNumber: 2, axisLabel: { color: css("--soft"), fontSize: 11, formatter: (value) => `${Math.round(100 * value)} %` } }),
       series: [
         { name: "kept", type: "bar", data: column.kept_shares, itemStyle: { color: colour, opacity: 0.55 }, barGap: "-100%", barCategoryGap: numbers ? "6%" : "30%" },

@@ -41,7 +41,7 @@ function makeLevers(page) {
       range.setAttribute("aria-valuetext", String(value));
       number.value = value;
       const own = levers[id].own;
-      const idle = id === "alpha" && data.labels.length === 2 && value <= 0.5
+      const idle = id === "alpha" && levers.alpha_is_idle && value <= 0.5
         ? " With two classes it has no effect up to 0.5." : "";
       says.textContent = `${text}${idle} In this run: ${own}.`;
     }

@@ -114,7 +114,19 @@ function makeMap(page) {
     const sample = hidden.length
       ? ` Kept rows are a sample, ${hidden.slice(0, 4).join(", ")}${hidden.length > 4 ? " and so on" : ""}; every row that this run removed or spared is drawn, and all counts are exact.`
       : "";
-    note.textContent = `${points.note}${sample} Drag to move, Ctrl and the wheel to zoom, click a row for its neighbours.`;
+    const out = outside();
+    const far = out ? ` ${count(out)} ${out === 1 ? "row lies" : "rows lie"} outside the first view: All rows shows them.` : "";
+    note.textContent = `${points.note}${sample}${far} Drag to move, Ctrl and the wheel to zoom, click a row for its neighbours.`;
+  }
+
+  /** Count the rows that are not in the first view. */
+  function outside() {
+    const beyond = (value, [low, high]) => value < low || value > high;
+    let found = 0;
+    for (let i = 0; i < points.row.length; i++) {
+      if ((points.drawn[i] || page.outcomeOf(i).decision !== KEPT) && (beyond(points.x[i], first[0]) || beyond(points.y[i], first[1]))) found++;
+    }
+    return found;
   }
 
   function drawChosen() {

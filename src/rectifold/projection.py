@@ -1,4 +1,4 @@
-"""The map: a two-dimensional picture of the space in which rows were compared."""
+"""Two dimensions: where rows are drawn, and which ones where there are too many."""
 
 from __future__ import annotations
 
@@ -86,6 +86,10 @@ def picture(record: Rectification, X: Any, rows: Ints, embedding: Any = None) ->
         return Picture(places[rows], ("first axis", "second axis"), "The embedding that was given.")
     if record.setting.metric == "precomputed":
         return None
+    two = _two_columns(X) if record.exhibits is None or record.exhibits.space is None else None
+    if two is not None and record.setting.metric != "cosine":
+        values = np.asarray(_dense(_safe_indexing(X, rows)), dtype=np.float64)
+        return Picture(np.nan_to_num(values), two, "The two columns of the table.")
     some = np.arange(len(record.certified))
     if len(some) > _FITTED:
         some = np.sort(np.random.default_rng(0).choice(some, _FITTED, replace=False))
@@ -114,6 +118,47 @@ def picture(record: Rectification, X: Any, rows: Ints, embedding: Any = None) ->
         f"together they hold {sum(shares):.0%} of the variance. Rows that are near each other here "
         "need not be near in all dimensions.",
     )
+
+
+def sample_rows(codes: Ints, sizes: Ints, most: int) -> Ints:
+    """Choose rows that a picture has room for: of every class as many, as far as there are.
+
+    Parameters
+    ----------
+    codes : ndarray of shape (n_rows,)
+        Class codes.
+    sizes : ndarray of shape (n_classes,)
+        Rows per class.
+    most : int
+        How many rows to choose.
+
+    Returns
+    -------
+    ndarray of int
+        Positions, ascending; the same each time.
+    """
+    if len(codes) <= most:
+        return np.arange(len(codes))
+    chance, left, chosen = np.random.default_rng(0), most, []
+    for place, code in enumerate(np.argsort(sizes, kind="stable")):
+        # What a small class leaves of its share is for the larger ones.
+        share = min(int(sizes[code]), left // (len(sizes) - place))
+        chosen.append(chance.choice(np.flatnonzero(codes == code), share, replace=False))
+        left -= share
+    return np.sort(np.concatenate(chosen))
+
+
+def _two_columns(X: Any) -> tuple[str, str] | None:
+    """Name the columns of a table that has two, of numbers."""
+    shape = X.shape if hasattr(X, "shape") else np.shape(X)
+    if len(shape) != 2 or shape[1] != 2 or not _is_numeric(X):
+        return None
+    first, second = getattr(X, "columns", ("column 0", "column 1"))
+    return str(first), str(second)
+
+
+def _dense(values: Any) -> Any:
+    return values.toarray() if sparse.issparse(values) else values
 
 
 def _encoder(X: Any, some: Ints, space: Any) -> tuple[Any, Matrix]:

@@ -1,0 +1,109 @@
+"""The report of a million rows: how long it takes to make, its size, and how it moves in a browser.
+
+    python benchmarks/report.py [ROWS] [COLUMNS] [--no-browser]
+
+For two tables, one whose classes overlap a little and one that is noise, where every row is in
+question: seconds and peak memory of making the page once the votes are there, its size, and, in
+Debian's chromium, seconds until it is drawn and milliseconds until it has followed a lever. Writes
+results/speed/report.json.
+"""
+
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+
+from memory import peak_megabytes
+from recording import Peak, write
+from rectifold import GMR
+
+CHROMIUM = "/usr/bin/chromium"
+#: Sets a lever, and waits until the page has drawn what follows.
+MOVE = """([id, value]) => new Promise((done) => {
+  const lever = document.getElementById(id), before = document.documentElement.dataset.drawn;
+  const start = performance.now();
+  lever.value = value;
+  lever.dispatchEvent(new Event("input"));
+  const look = () => {
+    if (document.documentElement.dataset.drawn === before) requestAnimationFrame(look);
+    else done(performance.now() - start);
+  };
+  look();
+})"""
+
+
+def tables(rows: int, columns: int):
+    """Make the two tables, one after the other."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(rows, columns))
+    y = (rng.random(rows) < 0.02).astype(int)
+    X[y == 1] += 1.0
+    yield "overlap", X, y
+    yield "noise", rng.normal(size=(rows, 3)), (rng.random(rows) < 0.4).astype(int)
+
+
+def in_a_browser(page: Path) -> dict[str, object]:
+    """Open a page, move its levers, and tell how long that took."""
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        tab = browser.new_page(viewport={"width": 1400, "height": 1000})
+        start = time.perf_counter()
+        tab.goto(page.as_uri())
+        tab.wait_for_function("document.documentElement.dataset.ready !== undefined")
+        opened = time.perf_counter() - start
+        moves = {
+            name: [
+                tab.evaluate(MOVE, [name, value]) for value in (0.2, 0.45, 0.55, 0.6, 0.65, 0.9, 1)
+            ]
+            for name in ("alpha", "beta", "gamma")
+        }
+        browser.close()
+    return {
+        "open_s": round(opened, 2),
+        "lever_ms": {
+            name: {"median": round(float(np.median(t))), "most": round(max(t))}
+            for name, t in moves.items()
+        },
+    }
+
+
+def main(rows: int = 1_000_000, columns: int = 30, *, browser: bool = True) -> None:
+    """Measure both tables."""
+    found = []
+    for name, X, y in tables(rows, columns):
+        gmr = GMR(n_jobs=-1)
+        gmr.fit_resample(X, y)
+        record = gmr.rectification_
+        with tempfile.TemporaryDirectory() as folder:
+            page = Path(folder) / "report.html"
+            start = time.perf_counter()
+            with Peak() as peak:
+                record.report(page)
+            one = {
+                "table": name,
+                "rows": rows,
+                "columns": X.shape[1],
+                "in_question": int((record.confidence < 1).sum()),
+                "removed": int(record.removed.sum()),
+                "spared": int(record.spared.sum()),
+                "make_s": round(time.perf_counter() - start, 2),
+                "make_peak_mb": peak.megabytes,
+                "process_peak_mb": round(peak_megabytes()),
+                "page_mb": round(page.stat().st_size / 1e6, 2),
+            }
+            if browser:
+                one |= in_a_browser(page)
+        found.append(one)
+        print(one, flush=True)
+    write("report", more=("jinja2", "playwright"), tables=found)
+
+
+if __name__ == "__main__":
+    main(
+        *(int(argument) for argument in sys.argv[1:3] if argument.isdigit()),
+        browser="--no-browser" not in sys.argv,
+    )

@@ -1,0 +1,402 @@
+"""Figures: what they show is what the record says, and odd input gets one sentence."""
+
+import importlib.util
+import pickle
+import sys
+import warnings
+
+import matplotlib
+
+matplotlib.use("Agg")
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from matplotlib.collections import PathCollection
+from matplotlib.colors import to_hex
+from matplotlib.contour import QuadContourSet
+from matplotlib.figure import Figure
+from matplotlib.patches import FancyArrowPatch, Rectangle
+from scipy import sparse
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.linear_model import LogisticRegression, RidgeClassifier
+from sklearn.neighbors import NearestNeighbors
+
+from rectifold import GMR, plot
+from rectifold.bench.report import figures
+from rectifold.plot import plot_confidence, plot_rank_heatmap, plot_rectification
+
+
+@pytest.fixture(autouse=True)
+def _close():
+    yield
+    plt.close("all")
+
+
+@pytest.fixture
+def flat(overlapping):
+    """The shared data in two columns, with names for labels."""
+    X, y = overlapping
+    return X[:, :2], np.where(y == 1, "rare", "common")
+
+
+@pytest.fixture
+def three_classes():
+    rng = np.random.default_rng(3)
+    y = np.repeat([0, 1, 2], [300, 120, 60])
+    return rng.normal(size=(480, 2)) + 1.3 * np.array([[0, 0], [1, 1], [1, -1]])[y], y
+
+
+class Nearest(ClassifierMixin, BaseEstimator):
+    """Predicts, and says nothing on how sure it is."""
+
+    def fit(self, X, y):
+        self.classes_ = np.unique(y)
+        self.middles_ = np.array([X[y == one].mean(axis=0) for one in self.classes_])
+        return self
+
+    def predict(self, X):
+        return abs(X[:, None] - self.middles_).sum(axis=2).argmin(axis=1)
+
+
+def draw(record, X=None, **options):
+    """Draw with a boundary that is quickly found."""
+    return plot_rectification(record, X, **{"estimator": Nearest(), **options})
+
+
+def record_of(X, y, **settings):
+    gmr = GMR(**settings)
+    gmr.fit_resample(X, y)
+    return gmr.rectification_
+
+
+def rows_in(axes):
+    """Coordinates of all rows that a panel draws."""
+    drawn = [one for one in axes.collections if isinstance(one, PathCollection)]
+    return np.concatenate([np.asarray(one.get_offsets()) for one in drawn])
+
+
+def arrows_in(axes):
+    return [one for one in axes.patches if isinstance(one, FancyArrowPatch)]
+
+
+def as_set(points):
+    return {tuple(point) for point in np.asarray(points).tolist()}
+
+
+def words_in(legend):
+    return [text.get_text() for text in legend.get_texts()]
+
+
+def test_the_first_panel_has_all_rows_and_the_third_all_but_the_removed(flat):
+    record = record_of(*flat)
+    original, _, cleaned = draw(record)
+    assert as_set(rows_in(original)) == as_set(flat[0])
+    assert as_set(rows_in(cleaned)) == as_set(flat[0][~record.removed])
+    assert record.removed.any()
+
+
+def test_removed_rows_are_marked_by_reason_and_spared_ones_ringed(flat):
+    record = record_of(*flat)
+    original = draw(record)[0]
+    marks = {line.get_marker(): as_set(line.get_xydata()) for line in original.lines}
+    for reason, shape in plot.MARKS.items():
+        gone = record.removed & (record.reason == reason)
+        assert marks[shape] == as_set(flat[0][gone])
+    assert marks["o"] == as_set(flat[0][record.spared])
+    said = words_in(original.get_legend())
+    facts = record.summary()
+    assert f"removed: deep noise ({facts['classes'][1]['deep_noise']})" in said
+    assert f"spared ({facts['spared']})" in said
+    assert not any("ambiguity" in text for text in said)
+
+
+@pytest.mark.parametrize("class_weight", [None, "balanced"])
+def test_arrows_are_as_thick_as_weights(flat, class_weight):
+    X, y = flat
+    record = record_of(X, y, class_weight=class_weight)
+    row = int(np.flatnonzero(record.removed)[0])
+    arrows = arrows_in(draw(record, row=row)[1])
+    distances, near = NearestNeighbors(n_neighbors=16).fit(X).kneighbors(X[[row]])
+    weights = 1 / (distances[0, 1:] + 1e-8)
+    if class_weight:
+        weights /= record.target.sizes[record.target.codes[near[0, 1:]]]
+    weights /= weights.sum()
+    widths = np.array([arrow.get_linewidth() for arrow in arrows])
+    np.testing.assert_allclose(widths / widths.sum(), weights)
+    # And they add up to the vote that was counted.
+    own = y[near[0, 1:]] == y[row]
+    np.testing.assert_allclose(widths[own].sum() / widths.sum(), record.confidence[row])
+    colours = {"common": plot.COLOURS[0], "rare": plot.COLOURS[1]}
+    assert [to_hex(one.get_edgecolor()) for one in arrows] == [colours[y[i]] for i in near[0, 1:]]
+
+
+def test_the_vote_is_by_default_on_an_intrusion_and_said_in_words(flat):
+    record = record_of(*flat)
+    original, vote, _ = draw(record)
+    row = int(vote.get_title().split()[-1])
+    assert record.removed[row]
+    assert record.reason[row] == "intrusion"
+    words = vote.get_xlabel().replace("\n", " ")
+    assert f"Row {row} is labelled common" in words
+    assert f"say rare, with {1 - record.confidence[row]:.2f} of the vote" in words
+    assert "removed as intrusion" in words
+    # What it shows is boxed in the first panel.
+    (box,) = [one for one in original.patches if isinstance(one, Rectangle)]
+    np.testing.assert_allclose((box.get_x(), box.get_x() + box.get_width()), vote.get_xlim())
+
+
+def test_another_row_may_be_asked_for_by_its_position(flat):
+    record = record_of(*flat)
+    row = int(np.flatnonzero(record.spared)[0])
+    vote = draw(record, row=row)[1]
+    assert f"Row {row} is labelled rare" in vote.get_xlabel()
+    assert "spared as deep noise" in vote.get_xlabel().replace("\n", " ")
+    for wrong in (len(flat[0]), -1, 0.5, "first"):
+        with pytest.raises(ValueError, match="is not the position of a row: it must be in 0 to"):
+            draw(record, row=wrong)
+
+
+def test_a_row_that_nobody_contradicts_has_no_arrows_but_words(flat):
+    record = record_of(*flat)
+    row = int(record.confidence.argmax())
+    assert record.confidence[row] == 1
+    vote = draw(record, row=row)[1]
+    assert not arrows_in(vote)
+    assert vote.get_xlabel() == f"All neighbours of row {row} carry its own label."
+
+
+def test_where_nothing_was_removed_the_vote_says_so(flat):
+    X, y = flat
+    untouched = record_of(X, y, gamma=0, sampling_strategy=["rare"], alpha=0)
+    assert not untouched.removed.any()
+    vote = draw(untouched)[1]
+    assert vote.get_xlabel().startswith("Nothing was removed. Row ")
+    apart = record_of(X + 50 * (y == "rare")[:, None], y)
+    vote = draw(apart)[1]
+    words = vote.get_xlabel().replace("\n", " ")
+    assert words == "Nothing was removed. All neighbours of every row carry its own label."
+    assert not arrows_in(vote)
+
+
+def test_the_boundary_is_the_classifiers_before_and_after_cleaning(flat):
+    X, y = flat
+    record = record_of(X, y)
+    linear = LogisticRegression()
+    cleaned = draw(record, estimator=linear)[2]
+    before, after = [one for one in cleaned.collections if isinstance(one, QuadContourSet)]
+    assert words_in(cleaned.get_legend()) == [
+        "decision boundary before cleaning",
+        "decision boundary after cleaning",
+    ]
+    for drawn, rows in ((before, np.ones(len(y), dtype=bool)), (after, ~record.removed)):
+        model = LogisticRegression().fit(X[rows], y[rows])
+        on_line = drawn.get_paths()[0].vertices
+        np.testing.assert_allclose(model.predict_proba(on_line)[:, 0], 0.5, atol=0.01)
+    assert not hasattr(linear, "coef_")
+
+
+@pytest.mark.parametrize("estimator", [None, RidgeClassifier(), Nearest()])
+def test_three_classes_are_told_apart_by_colour_and_shape(three_classes, estimator):
+    record = record_of(*three_classes, alpha=0.4)
+    original, _, cleaned = draw(record, estimator=estimator)
+    looks = {
+        (to_hex(one.get_facecolor()[0]), one.get_paths()[0].vertices.shape)
+        for one in original.collections
+        if isinstance(one, PathCollection)
+    }
+    assert len({colour for colour, _ in looks}) == len(looks) == 3
+    edges = [one for one in cleaned.collections if isinstance(one, QuadContourSet)]
+    # At least two of three pairs of classes touch, before and after.
+    assert 4 <= len(edges) <= 6
+    assert len(plot_confidence(record)) == 3
+
+
+def test_two_columns_are_drawn_as_they_are_and_more_by_their_components(overlapping):
+    X, y = overlapping
+    frame = pd.DataFrame(X[:, :2], columns=["a_$x$", "b"])
+    original = draw(record_of(frame, y))[0]
+    assert (original.get_xlabel(), original.get_ylabel()) == ("a_$x$", "b")
+    original = draw(record_of(pl.DataFrame(X), y))[0]
+    assert original.get_xlabel() == "first principal component"
+    spread = rows_in(original).var(axis=0)
+    np.testing.assert_allclose(spread, np.linalg.svd(X - X.mean(axis=0))[1][:2] ** 2 / len(X))
+
+
+def messy(X):
+    frame = pd.DataFrame(X, columns=[*"abc"])
+    frame["kind"] = np.where(X[:, 0] > 0, "left", None)
+    frame.loc[3, "a"] = np.nan
+    return frame
+
+
+@pytest.mark.parametrize(
+    ("make", "settings"),
+    [
+        (lambda X: X[:, :1], {}),
+        (sparse.csr_array, {}),
+        (lambda X: sparse.csr_array(X[:, :2]), {}),
+        (lambda X: X.tolist(), {}),
+        (np.array, {"metric": "cosine"}),
+        (messy, {"space": "auto"}),
+        (messy, {"space": "heom"}),
+        (lambda X: messy(X)[["a", "kind"]], {"space": "auto"}),
+        (lambda X: np.where(X > 2.5, np.nan, X), {"metric": "nan_euclidean"}),
+    ],
+)
+def test_rows_of_every_kind_are_drawn(overlapping, make, settings):
+    X, y = overlapping
+    original = draw(record_of(make(X), y, **settings))[0]
+    assert len(rows_in(original)) == len(y)
+
+
+def test_an_embedding_takes_the_place_of_coordinates(overlapping):
+    record = record_of(*overlapping)
+    embedding = np.random.default_rng(0).normal(size=(460, 2))
+    original = draw(record, embedding=embedding)[0]
+    assert as_set(rows_in(original)) == as_set(embedding)
+
+
+@pytest.mark.parametrize(
+    ("embedding", "what"),
+    [
+        (np.zeros((460, 3)), r"shape \(460, 3\): it must be 460 rows of two finite numbers"),
+        (np.zeros((10, 2)), r"shape \(10, 2\)"),
+        (np.zeros(460), r"shape \(460,\)"),
+        (np.full((460, 2), np.nan), "values that are not finite"),
+    ],
+)
+def test_an_embedding_of_another_shape_is_refused(overlapping, embedding, what):
+    with pytest.raises(ValueError, match=what):
+        draw(record_of(*overlapping), embedding=embedding)
+
+
+def test_a_record_from_a_file_needs_the_rows_again(flat):
+    X, y = flat
+    record = pickle.loads(pickle.dumps(record_of(X, y)))
+    with pytest.raises(ValueError, match="pass X, the rows that were cleaned"):
+        draw(record)
+    with pytest.raises(ValueError, match="X has 9 rows, and 460 were cleaned"):
+        draw(record, X[:9])
+    original, vote, _ = draw(record, X)
+    assert as_set(rows_in(original)) == as_set(X)
+    words = vote.get_xlabel().replace("\n", " ")
+    assert words == "The record does not keep the neighbours of every row."
+
+
+def test_distances_without_coordinates_need_an_embedding(flat):
+    X, y = flat
+    graph = NearestNeighbors(n_neighbors=15).fit(X).kneighbors_graph(mode="distance")
+    record = record_of(graph, y, metric="precomputed")
+    with pytest.raises(ValueError, match="rows have no coordinates: pass embedding="):
+        draw(record)
+    assert arrows_in(draw(record, embedding=X)[1])
+
+
+def test_what_is_no_record_and_too_few_axes_get_one_sentence(flat):
+    with pytest.raises(ValueError, match="must be a GMR after fit_resample"):
+        plot_rectification(GMR())
+    with pytest.raises(ValueError, match="axes must be 3 Axes here"):
+        draw(record_of(*flat), axes=plt.subplots(1, 2)[1])
+    with pytest.raises(ValueError, match="axes must be 2 Axes here"):
+        plot_confidence(record_of(*flat), axes=plt.gca())
+
+
+def test_of_many_rows_a_sample_is_drawn_with_all_that_were_in_question(flat, monkeypatch):
+    monkeypatch.setattr(plot, "MOST", 100)
+    X, y = flat
+    record = record_of(X, y)
+    original, _, cleaned = draw(record)
+    drawn = as_set(rows_in(original))
+    assert as_set(X[record.removed | record.spared]) <= drawn
+    assert 100 <= len(drawn) <= 100 + (record.removed | record.spared).sum()
+    assert as_set(rows_in(cleaned)) == drawn - as_set(X[record.removed])
+    assert f"not drawn ({len(y) - len(drawn)})" in words_in(original.get_legend())
+
+
+def test_rows_far_out_do_not_shrink_the_view_and_are_counted(flat):
+    X, y = flat
+    far = X.copy()
+    far[np.flatnonzero(y == "common")[0]] = -1000
+    record = record_of(far, y)
+    original = draw(record)[0]
+    assert original.get_xlim()[0] > -20
+    assert "out of view (1)" in words_in(original.get_legend())
+
+
+def test_labels_are_written_as_they_are(flat):
+    X, y = flat
+    names = {"common": "_5$ of $x_", "rare": "caf\udce9 \N{SNAKE}" + 40 * "m"}
+    record = record_of(X, np.array([names[one] for one in y], dtype=object))
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Glyph")
+        original = draw(record)[0]
+        original.figure.canvas.draw()
+        said = words_in(original.get_legend())
+        assert said[0] == "_5$ of $x_ (strict)"
+        assert said[1].startswith("caf\\udce9 \N{SNAKE}mm")
+        assert all(not text.get_parse_math() for text in original.get_legend().get_texts())
+        panels = plot_confidence(record)
+        panels[0].figure.canvas.draw()
+        assert panels[0].get_title() == "_5$ of $x_ (strict): 400 rows"
+        ranks = pd.DataFrame({"a$b$": [1.0, 2.0], "$": [1.0, 2.0]}, index=["_$x", "$y$"])
+        axes = plot_rank_heatmap(ranks)
+        axes.figure.canvas.draw()
+        assert [text.get_text() for text in axes.get_xticklabels()] == ["a$b$", "$"]
+
+
+def test_stacked_bars_add_up_to_the_classes(flat):
+    record = record_of(*flat)
+    for panel, one in zip(plot_confidence(record), record.summary()["classes"], strict=True):
+        removed, spared, kept = (sum(bar.get_height() for bar in bars) for bars in panel.containers)
+        assert (removed, spared) == (one["removed"], one["spared"])
+        assert removed + spared + kept == one["before"]
+        tops = [bar.get_y() + bar.get_height() for bar in panel.containers[0]]
+        assert tops == [bar.get_y() for bar in panel.containers[1]]
+        assert panel.get_xlim() == (0, 1)
+
+
+def test_thresholds_stand_where_the_rules_have_them(flat, three_classes):
+    def lines(panel):
+        return [float(line.get_xdata()[0]) for line in panel.lines]
+
+    common, rare = plot_confidence(record_of(*flat, alpha=0.6, beta=0.8))
+    assert lines(common) == [0.6, 0.5]
+    assert lines(rare) == pytest.approx([0.2])
+    strict, *protected = plot_confidence(record_of(*three_classes, alpha=0.4))
+    assert lines(strict) == [0.4]
+    assert [lines(panel) for panel in protected] == [[pytest.approx(0.3)]] * 2
+    # Classes that lose nothing have none: not named in a list, or too small.
+    untouched = plot_confidence(record_of(*flat, sampling_strategy=["common"]))[1]
+    assert lines(untouched) == []
+    assert lines(plot_confidence(record_of(*three_classes, min_minority=100))[2]) == []
+
+
+def test_counts_are_logarithmic_where_one_bar_dwarfs_the_rest(flat):
+    X, y = flat
+    apart = np.where((y == "rare")[:, None], X + 2.5, X)
+    assert plot_confidence(record_of(apart, y))[0].get_yscale() == "log"
+    noise = np.random.default_rng(0).normal(size=X.shape)
+    panel = plot_confidence(record_of(noise, y, n_neighbors=5))[1]
+    assert panel.get_yscale() == "linear"
+
+
+def test_the_heat_map_is_that_of_the_report():
+    ranks = pd.DataFrame(
+        np.random.default_rng(0).uniform(1, 4, (4, 3)), index=[*"abcd"], columns=["x", "y", "mean"]
+    )
+    with matplotlib.rc_context(figures._STYLE):
+        figure = Figure(figsize=plot.heatmap_size(ranks))
+        axes = plot_rank_heatmap(ranks, axes=figure.add_subplot())
+        assert figures._svg(figure) == figures.heat_map(ranks)
+    shown = [text.get_text() for text in axes.texts]
+    assert shown == [f"{value:.2f}" for value in ranks.to_numpy().ravel()]
+    assert not plt.get_fignums()
+
+
+def test_without_matplotlib_one_sentence_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    spec = importlib.util.spec_from_file_location("rectifold_plot_again", plot.__file__)
+    with pytest.raises(ImportError, match=r"^rectifold\.plot needs matplotlib: pip install"):
+        spec.loader.exec_module(importlib.util.module_from_spec(spec))
