@@ -20,15 +20,18 @@ from recording import Peak, write
 from rectifold import GMR
 
 CHROMIUM = "/usr/bin/chromium"
-#: Sets a lever, and waits until the page has drawn what follows.
+#: Sets a lever; tells when counts, histograms and table have followed, and when the map has.
 MOVE = """([id, value]) => new Promise((done) => {
-  const lever = document.getElementById(id), before = document.documentElement.dataset.drawn;
-  const start = performance.now();
+  const lever = document.getElementById(id), told = document.documentElement.dataset;
+  const before = { ...told }, start = performance.now();
+  let counted = null;
   lever.value = value;
   lever.dispatchEvent(new Event("input"));
   const look = () => {
-    if (document.documentElement.dataset.drawn === before) requestAnimationFrame(look);
-    else done(performance.now() - start);
+    // After a frame in which nothing is left to do, what was drawn is on the screen.
+    if (counted === null && told.drawn !== before.drawn) counted = performance.now() - start;
+    if (told.mapped === before.mapped) requestAnimationFrame(look);
+    else done([counted ?? performance.now() - start, performance.now() - start]);
   };
   look();
 })"""
@@ -64,9 +67,12 @@ def in_a_browser(page: Path) -> dict[str, object]:
         browser.close()
     return {
         "open_s": round(opened, 2),
-        "lever_ms": {
-            name: {"median": round(float(np.median(t))), "most": round(max(t))}
-            for name, t in moves.items()
+        **{
+            f"{what}_ms": {
+                name: {"median": round(float(np.median(t))), "most": round(max(t))}
+                for name, t in ((name, [both[place] for both in t]) for name, t in moves.items())
+            }
+            for place, what in enumerate(("lever", "map"))
         },
     }
 

@@ -22,10 +22,12 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.linear_model import LogisticRegression, RidgeClassifier
 from sklearn.neighbors import NearestNeighbors
+from sklearn.preprocessing import StandardScaler
 
 from rectifold import GMR, plot
 from rectifold.bench.report import figures
-from rectifold.plot import plot_confidence, plot_rank_heatmap, plot_rectification
+from rectifold.plot import looks, plot_confidence, plot_rank_heatmap, plot_rectification, triptych
+from rectifold.plot.inputs import coordinates
 
 
 @pytest.fixture(autouse=True)
@@ -101,7 +103,7 @@ def test_removed_rows_are_marked_by_reason_and_spared_ones_ringed(flat):
     record = record_of(*flat)
     original = draw(record)[0]
     marks = {line.get_marker(): as_set(line.get_xydata()) for line in original.lines}
-    for reason, shape in plot.MARKS.items():
+    for reason, shape in looks.MARKS.items():
         gone = record.removed & (record.reason == reason)
         assert marks[shape] == as_set(flat[0][gone])
     assert marks["o"] == as_set(flat[0][record.spared])
@@ -128,7 +130,7 @@ def test_arrows_are_as_thick_as_weights(flat, class_weight):
     # And they add up to the vote that was counted.
     own = y[near[0, 1:]] == y[row]
     np.testing.assert_allclose(widths[own].sum() / widths.sum(), record.confidence[row])
-    colours = {"common": plot.COLOURS[0], "rare": plot.COLOURS[1]}
+    colours = {"common": looks.COLOURS[0], "rare": looks.COLOURS[1]}
     assert [to_hex(one.get_edgecolor()) for one in arrows] == [colours[y[i]] for i in near[0, 1:]]
 
 
@@ -201,16 +203,15 @@ def test_the_boundary_is_the_classifiers_before_and_after_cleaning(flat):
 def test_three_classes_are_told_apart_by_colour_and_shape(three_classes, estimator):
     record = record_of(*three_classes, alpha=0.4)
     original, _, cleaned = draw(record, estimator=estimator)
-    looks = {
+    seen = {
         (to_hex(one.get_facecolor()[0]), one.get_paths()[0].vertices.shape)
         for one in original.collections
         if isinstance(one, PathCollection)
     }
-    assert len({colour for colour, _ in looks}) == len(looks) == 3
+    assert len({colour for colour, _ in seen}) == len(seen) == 3
     edges = [one for one in cleaned.collections if isinstance(one, QuadContourSet)]
     # At least two of three pairs of classes touch, before and after.
     assert 4 <= len(edges) <= 6
-    assert len(plot_confidence(record)) == 3
 
 
 def test_two_columns_are_drawn_as_they_are_and_more_by_their_components(overlapping):
@@ -219,9 +220,28 @@ def test_two_columns_are_drawn_as_they_are_and_more_by_their_components(overlapp
     original = draw(record_of(frame, y))[0]
     assert (original.get_xlabel(), original.get_ylabel()) == ("a_$x$", "b")
     original = draw(record_of(pl.DataFrame(X), y))[0]
-    assert original.get_xlabel() == "first principal component"
-    spread = rows_in(original).var(axis=0)
-    np.testing.assert_allclose(spread, np.linalg.svd(X - X.mean(axis=0))[1][:2] ** 2 / len(X))
+    spread = np.linalg.svd(X - X.mean(axis=0), compute_uv=False) ** 2 / len(X)
+    np.testing.assert_allclose(rows_in(original).var(axis=0), spread[:2])
+    first, second = spread[:2] / spread.sum()
+    assert original.get_xlabel() == f"component 1 ({first:.0%} of variance)"
+    assert original.get_ylabel() == f"component 2 ({second:.0%})"
+
+
+def test_components_are_those_of_the_space(overlapping):
+    X, y = overlapping
+    wide = X * [1, 1, 1000]
+    scaled = StandardScaler().fit_transform(wide)
+    points, _ = coordinates(record_of(wide, y, space=StandardScaler()), None, None)
+    spread = np.linalg.svd(scaled, compute_uv=False) ** 2 / len(X)
+    np.testing.assert_allclose(points.var(axis=0), spread[:2])
+
+
+def test_missing_values_of_two_columns_are_drawn_at_their_means(flat):
+    X, y = flat[0] + 50, flat[1]
+    X[:5, 0] = np.nan
+    points, _ = coordinates(record_of(X, y, metric="nan_euclidean"), None, None)
+    np.testing.assert_allclose(points[:5, 0], np.nanmean(X[:, 0]))
+    np.testing.assert_array_equal(points[5:], X[5:])
 
 
 def messy(X):
@@ -231,11 +251,18 @@ def messy(X):
     return frame
 
 
+def nullable(X):
+    whole = pd.DataFrame((10 * X).round().astype(int)).astype("Int64")
+    whole.iloc[7, 1] = pd.NA
+    return whole
+
+
 @pytest.mark.parametrize(
     ("make", "settings"),
     [
         (lambda X: X[:, :1], {}),
         (sparse.csr_array, {}),
+        (lambda X: sparse.csr_array(X[:, :1]), {}),
         (lambda X: sparse.csr_array(X[:, :2]), {}),
         (lambda X: X.tolist(), {}),
         (np.array, {"metric": "cosine"}),
@@ -243,12 +270,20 @@ def messy(X):
         (messy, {"space": "heom"}),
         (lambda X: messy(X)[["a", "kind"]], {"space": "auto"}),
         (lambda X: np.where(X > 2.5, np.nan, X), {"metric": "nan_euclidean"}),
+        (nullable, {"metric": "nan_euclidean"}),
     ],
 )
-def test_rows_of_every_kind_are_drawn(overlapping, make, settings):
+def test_rows_of_every_kind_have_coordinates(overlapping, make, settings):
     X, y = overlapping
-    original = draw(record_of(make(X), y, **settings))[0]
-    assert len(rows_in(original)) == len(y)
+    record = record_of(make(X), y, **settings)
+    from_a_file = pickle.loads(pickle.dumps(record))
+    for points, _ in (
+        coordinates(record, None, None),
+        coordinates(from_a_file, make(X), None),
+    ):
+        assert points.shape == (len(y), 2)
+        assert np.isfinite(points).all()
+        assert points[:, 0].std() > 0
 
 
 def test_an_embedding_takes_the_place_of_coordinates(overlapping):
@@ -261,10 +296,11 @@ def test_an_embedding_takes_the_place_of_coordinates(overlapping):
 @pytest.mark.parametrize(
     ("embedding", "what"),
     [
-        (np.zeros((460, 3)), r"shape \(460, 3\): it must be 460 rows of two finite numbers"),
+        (np.zeros((460, 3)), r"shape \(460, 3\): it must be an array of shape \(460, 2\)"),
         (np.zeros((10, 2)), r"shape \(10, 2\)"),
         (np.zeros(460), r"shape \(460,\)"),
-        (np.full((460, 2), np.nan), "values that are not finite"),
+        (np.full((460, 2), np.nan), "embedding is not finite at row 0"),
+        ([["a", "b"]] * 460, "embedding can't be read as numbers"),
     ],
 )
 def test_an_embedding_of_another_shape_is_refused(overlapping, embedding, what):
@@ -275,14 +311,25 @@ def test_an_embedding_of_another_shape_is_refused(overlapping, embedding, what):
 def test_a_record_from_a_file_needs_the_rows_again(flat):
     X, y = flat
     record = pickle.loads(pickle.dumps(record_of(X, y)))
-    with pytest.raises(ValueError, match="pass X, the rows that were cleaned"):
+    with pytest.raises(ValueError, match=r"holds no rows to show .* pass X=, the rows"):
         draw(record)
-    with pytest.raises(ValueError, match="X has 9 rows, and 460 were cleaned"):
+    with pytest.raises(ValueError, match="X has 9 rows and the record is of 460"):
         draw(record, X[:9])
     original, vote, _ = draw(record, X)
     assert as_set(rows_in(original)) == as_set(X)
     words = vote.get_xlabel().replace("\n", " ")
     assert words == "The record does not keep the neighbours of every row."
+    # Coordinates of the caller's own need no rows.
+    assert as_set(rows_in(draw(record, embedding=2 * X)[0])) == as_set(2 * X)
+
+
+def test_rows_with_other_columns_do_not_change_where_they_are_drawn(flat):
+    X, y = flat
+    record = record_of(X, y)
+    more = pd.DataFrame(X, columns=["a", "b"]).assign(name="row")
+    assert as_set(rows_in(draw(record, more)[0])) == as_set(X)
+    with pytest.raises(ValueError, match="X has 9 rows and the record is of 460"):
+        draw(record, more[:9])
 
 
 def test_distances_without_coordinates_need_an_embedding(flat):
@@ -304,7 +351,9 @@ def test_what_is_no_record_and_too_few_axes_get_one_sentence(flat):
 
 
 def test_of_many_rows_a_sample_is_drawn_with_all_that_were_in_question(flat, monkeypatch):
-    monkeypatch.setattr(plot, "MOST", 100)
+    fitted, fit = [], Nearest.fit
+    monkeypatch.setattr(triptych, "MOST", 100)
+    monkeypatch.setattr(Nearest, "fit", lambda self, X, y: fitted.append(len(y)) or fit(self, X, y))
     X, y = flat
     record = record_of(X, y)
     original, _, cleaned = draw(record)
@@ -313,6 +362,8 @@ def test_of_many_rows_a_sample_is_drawn_with_all_that_were_in_question(flat, mon
     assert 100 <= len(drawn) <= 100 + (record.removed | record.spared).sum()
     assert as_set(rows_in(cleaned)) == drawn - as_set(X[record.removed])
     assert f"not drawn ({len(y) - len(drawn)})" in words_in(original.get_legend())
+    # A classifier of the caller's gets all rows.
+    assert fitted == [len(y), (~record.removed).sum()]
 
 
 def test_rows_far_out_do_not_shrink_the_view_and_are_counted(flat):

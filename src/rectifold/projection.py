@@ -14,6 +14,7 @@ from sklearn.utils import _safe_indexing
 
 from rectifold._typing import Floats, Ints, Matrix
 from rectifold.heom import HEOMSpace
+from rectifold.space import as_numbers
 from rectifold.tables import TableSpace
 
 if TYPE_CHECKING:
@@ -86,18 +87,19 @@ def picture(record: Rectification, X: Any, rows: Ints, embedding: Any = None) ->
         return Picture(places[rows], ("first axis", "second axis"), "The embedding that was given.")
     if record.setting.metric == "precomputed":
         return None
-    two = _two_columns(X) if record.exhibits is None or record.exhibits.space is None else None
-    if two is not None and record.setting.metric != "cosine":
-        values = np.asarray(_dense(_safe_indexing(X, rows)), dtype=np.float64)
-        return Picture(np.nan_to_num(values), two, "The two columns of the table.")
+    space = None if record.exhibits is None else record.exhibits.space
+    values = _numbers(X) if space is None else None
+    if values is not None and values.shape[1] == 2 and record.setting.metric != "cosine":
+        first, second = getattr(X, "columns", ("column 0", "column 1"))
+        places = _ready(values, record.setting.metric)[rows]
+        return Picture(places, (str(first), str(second)), "The two columns of the table.")
     some = np.arange(len(record.certified))
     if len(some) > _FITTED:
         some = np.sort(np.random.default_rng(0).choice(some, _FITTED, replace=False))
-    space = None if record.exhibits is None else record.exhibits.space
-    where, encoded = _encoder(X, some, space)
+    where, encoded = _encoder(X, values, some, space)
     points = _ready(encoded, record.setting.metric)
     if points.shape[1] == 1:
-        flat = np.asarray(_ready(where(rows), record.setting.metric), dtype=np.float64).ravel()
+        flat = _ready(where(rows), record.setting.metric).ravel()
         return Picture(
             np.column_stack((flat, np.zeros(len(rows)))),
             ("the only column", ""),
@@ -148,23 +150,18 @@ def sample_rows(codes: Ints, sizes: Ints, most: int) -> Ints:
     return np.sort(np.concatenate(chosen))
 
 
-def _two_columns(X: Any) -> tuple[str, str] | None:
-    """Name the columns of a table that has two, of numbers."""
-    shape = X.shape if hasattr(X, "shape") else np.shape(X)
-    if len(shape) != 2 or shape[1] != 2 or not _is_numeric(X):
+def _numbers(X: Any) -> Matrix | None:
+    """Give a table of numbers as such; None where it has other columns."""
+    try:
+        return as_numbers(X, name="X", hint="", allow_nan=True)
+    except (TypeError, ValueError):
         return None
-    first, second = getattr(X, "columns", ("column 0", "column 1"))
-    return str(first), str(second)
 
 
-def _dense(values: Any) -> Any:
-    return values.toarray() if sparse.issparse(values) else values
-
-
-def _encoder(X: Any, some: Ints, space: Any) -> tuple[Any, Matrix]:
+def _encoder(X: Any, values: Matrix | None, some: Ints, space: Any) -> tuple[Any, Matrix]:
     """Find out how rows become points, and make points of some of them."""
-    if space is None and _is_numeric(X):
-        return (lambda rows: _safe_indexing(X, rows)), _safe_indexing(X, some)
+    if values is not None:
+        return (lambda rows: values[rows]), values[some]
     if space is None or isinstance(space, HEOMSpace):
         # Codes of categories have no order: a picture needs them as columns of their own.
         fitted = TableSpace().fit(_safe_indexing(X, some))
@@ -180,16 +177,10 @@ def _encoder(X: Any, some: Ints, space: Any) -> tuple[Any, Matrix]:
     )
 
 
-def _is_numeric(X: Any) -> bool:
-    if hasattr(X, "dtypes") or hasattr(X, "schema"):
-        try:
-            return bool(np.asarray(_safe_indexing(X, np.arange(1)), dtype=np.float64).size)
-        except (TypeError, ValueError):
-            return False
-    return sparse.issparse(X) or np.asarray(X).dtype.kind in "fiub"
-
-
 def _ready(values: Any, metric: str) -> Matrix:
+    if sparse.issparse(values) and values.shape[1] <= 2:
+        # ARPACK finds fewer components than there are columns.
+        values = values.toarray()
     points = values.tocsr() if sparse.issparse(values) else np.asarray(values, dtype=np.float64)
     if not sparse.issparse(points) and np.isnan(points).any():
         with np.errstate(all="ignore"):

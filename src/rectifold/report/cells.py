@@ -129,8 +129,6 @@ def _of_series(series: Any) -> npt.NDArray[Any]:
     dtype = series.dtype
     if dtype.is_numeric() and dtype != nw.Decimal:
         return np.asarray(series.cast(nw.Float64).to_numpy(), dtype=np.float64)
-    if dtype == nw.Boolean:
-        return np.array([None if v is None else str(bool(v)) for v in series.to_list()], dtype="O")
     return _of_array(np.array([*series.to_list(), None], dtype="O")[:-1])
 
 

@@ -109,6 +109,6 @@ function makeChips(page) {
   };
   const draw = () => box.replaceChildren(
     ...data.largest_first.slice(0, 40).map((code) => chip(view.classes, code, swatchOf(data, code), data.labels[code])),
-    ...OUTCOMES.map(({ id, name }) => chip(view.outcomes, id, id === "kept" ? null : markOf(id), name)));
+    ...OUTCOMES.map(({ id, name }) => chip(view.outcomes, id, id === "kept" ? null : markOf(id, view.crowded), name)));
   return { update() {}, redraw: draw };
 }

@@ -8,7 +8,7 @@ function open(data) {
     gamma: levers.gamma.values.indexOf(levers.gamma.own),
   });
   const view = {
-    at: ownPlaces(), now: null, chosen: null,
+    at: ownPlaces(), now: null, chosen: null, crowded: false,
     classes: new Set(labels.keys()), outcomes: new Set(OUTCOMES.map((one) => one.id)),
   };
   view.now = decide(levers, view.at);
@@ -24,11 +24,8 @@ function open(data) {
     data, view, ownPlaces,
     outcomeOf(point) {
       const place = points.question[point];
-      if (place < 0) return { ...OUTCOMES[0], reason: 0 };
-      const decision = view.now.decision[place], reason = view.now.reason[place];
-      if (decision === KEPT) return { ...OUTCOMES[0], reason: 0 };
-      if (decision === SPARED) return { ...OUTCOMES[4], reason };
-      return OUTCOMES[reason];
+      const decision = place < 0 ? KEPT : view.now.decision[place];
+      return OUTCOME[decision][decision === KEPT ? 0 : view.now.reason[place]];
     },
     nameOf: (point) => (points.names ? points.names[point] : String(points.row[point])),
     titleOf: (point) => `Row ${cut(page.nameOf(point), 60)}, ${cut(labels[points.class[point]], 60)}`,
@@ -65,6 +62,7 @@ function open(data) {
       later();
     },
     filtered() { later(); },
+    looksChanged() { parts.chips.redraw(); },
     choose(point, from) {
       view.chosen = point;
       if (point !== null) parts.drawer.open(from);
@@ -82,21 +80,35 @@ function open(data) {
     levers: makeLevers(page), chips: makeChips(page), map: makeMap(page),
     confidence: makeConfidence(page), table: makeTable(page), drawer: makeDrawer(page), columns: makeColumns(page),
   };
-  let waiting = false;
-  /** Draw once a frame, however often a lever moves. */
+  let waiting = false, resting = null, cost = 0;
+  const tick = (name) => { document.documentElement.dataset[name] = String(Number(document.documentElement.dataset[name] ?? 0) + 1); };
+  function drawMap() {
+    const start = performance.now();
+    parts.map.update();
+    cost = performance.now() - start;
+    tick("mapped");
+  }
+  /** Draw once a frame, however often a lever moves; a map that takes long waits until it rests. */
   function later() {
     if (waiting) return;
     waiting = true;
     requestAnimationFrame(() => {
       waiting = false;
-      for (const name of ["map", "confidence", "table", "drawer"]) parts[name].update();
-      document.documentElement.dataset.drawn = String(Number(document.documentElement.dataset.drawn ?? 0) + 1);
+      for (const name of ["confidence", "table", "drawer"]) parts[name].update();
+      tick("drawn");
+      clearTimeout(resting);
+      if (cost < 100) drawMap();
+      else resting = setTimeout(drawMap, 80);
     });
   }
   for (const element of document.querySelectorAll(".happened th[data-class]")) element.prepend(swatchOf(data, Number(element.dataset.class)));
   followTheme(() => {
     for (const [code, element] of document.querySelectorAll(".happened th[data-class]").entries()) element.querySelector("svg").replaceWith(swatchOf(data, code));
-    for (const part of Object.values(parts)) part.redraw();
+    for (const [name, part] of Object.entries(parts)) {
+      const start = performance.now();
+      part.redraw();
+      if (name === "map") cost = performance.now() - start;
+    }
   });
   document.documentElement.dataset.ready = "";
 }

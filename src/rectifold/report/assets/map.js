@@ -18,6 +18,11 @@ function makeMap(page) {
     return [low - margin, high + margin];
   });
   const first = points.window;
+  const beyond = (value, [low, high]) => value < low || value > high;
+  let beyondView = 0;
+  for (let i = 0; i < points.row.length; i++) {
+    if ((points.drawn[i] || page.outcomeOf(i).decision !== KEPT) && (beyond(points.x[i], first[0]) || beyond(points.y[i], first[1]))) beyondView++;
+  }
   // For each series, which point each of its symbols is.
   const shown = {};
 
@@ -70,10 +75,13 @@ function makeMap(page) {
       if (!view.classes.has(code) || !view.outcomes.has(outcome.id)) continue;
       // Rows outside the sample are there for what becomes of them.
       if (outcome.decision === KEPT && !points.drawn[i]) continue;
-      kept[code].push(i);
       if (outcome.decision !== KEPT) marked[outcome.id].push(i);
+      else kept[code].push(i);
     }
-    return { kept, marked };
+    const crowded = Object.values(marked).some((rows) => rows.length > CROWD);
+    // A mark goes over the shape of its class; a speck would hide it.
+    if (!crowded) for (const rows of Object.values(marked)) for (const i of rows) kept[points.class[i]].push(i);
+    return { kept, marked, crowded };
   }
 
   function placed(rows) {
@@ -83,12 +91,16 @@ function makeMap(page) {
   }
 
   function update() {
-    const { kept, marked } = collect();
+    const { kept, marked, crowded } = collect();
+    if (crowded !== view.crowded) {
+      view.crowded = crowded;
+      page.looksChanged();
+    }
     const series = [];
     const add = (id, rows, look) => {
       shown[id] = rows;
       series.push({
-        id, type: "scatter", dimensions: ["x", "y"], data: placed(rows), large: true, largeThreshold: 1500,
+        id, type: "scatter", dimensions: ["x", "y"], data: placed(rows), large: look.large, largeThreshold: 1500,
         progressive: 0, symbol: look.symbol, symbolSize: look.size, itemStyle: { color: look.colour, opacity: look.opacity },
         emphasis: { disabled: true }, z: look.z, cursor: "pointer",
       });
@@ -96,16 +108,18 @@ function makeMap(page) {
     order.forEach((code, place) => {
       const look = lookOf(data, code);
       add(`class-${code}`, kept[code], {
-        symbol: look.shape, size: place ? size + 1.5 : size, colour: look.colour, opacity: place ? 0.85 : 0.5, z: 2 + place,
+        symbol: look.shape, size: kept[code].length > (SIMPLE.has(look.shape) ? 30_000 : CROWD) ? SPECK : place ? size + 1.5 : size, colour: look.colour, opacity: place ? 0.85 : 0.5, z: 2 + place, large: true,
       });
     });
     for (const [id, rows] of Object.entries(marked)) {
       add(`mark-${id}`, rows, {
-        symbol: MARKS[id], size: id === "spared" ? size + 5 : size + 6, colour: css(id === "spared" ? "--soft" : "--ink"), opacity: 1, z: 90,
+        ...(view.crowded
+          ? { symbol: "rect", size: SPECK, large: true }
+          : { symbol: MARKS[id], size: id === "spared" ? size + 5 : size + 6, large: false }),
+        colour: markColour(id, view.crowded), opacity: 1, z: 90,
       });
     }
-    chart.setOption({ series });
-    drawChosen();
+    chart.setOption({ series: [...series, ...chosenSeries()] });
     element.setAttribute("aria-label", `Map of ${count(kept.reduce((sum, rows) => sum + rows.length, 0))} rows. The table below has the same rows as text.`);
     const hidden = data.labels
       .map((label, code) => [label, points.drawn_of_class[code], data.levers.classes[code].size])
@@ -114,25 +128,20 @@ function makeMap(page) {
     const sample = hidden.length
       ? ` Kept rows are a sample, ${hidden.slice(0, 4).join(", ")}${hidden.length > 4 ? " and so on" : ""}; every row that this run removed or spared is drawn, and all counts are exact.`
       : "";
-    const out = outside();
+    const out = beyondView;
     const far = out ? ` ${count(out)} ${out === 1 ? "row lies" : "rows lie"} outside the first view: All rows shows them.` : "";
     note.textContent = `${points.note}${sample}${far} Drag to move, Ctrl and the wheel to zoom, click a row for its neighbours.`;
   }
 
-  /** Count the rows that are not in the first view. */
-  function outside() {
-    const beyond = (value, [low, high]) => value < low || value > high;
-    let found = 0;
-    for (let i = 0; i < points.row.length; i++) {
-      if ((points.drawn[i] || page.outcomeOf(i).decision !== KEPT) && (beyond(points.x[i], first[0]) || beyond(points.y[i], first[1]))) found++;
-    }
-    return found;
-  }
 
-  function drawChosen() {
+  /** Series for the row that was chosen; few change when none is. */
+  function chosenSeries() {
     const id = "chosen", point = view.chosen, near = point === null ? null : page.neighboursOf(point);
     const lines = [];
-    for (let place = 0; place < data.summary.n_neighbors; place++) {
+    // Lines that were never drawn need not be emptied.
+    const most = near ? near.length : chosenSeries.most ?? 0;
+    chosenSeries.most = Math.max(most, chosenSeries.most ?? 0);
+    for (let place = 0; place < chosenSeries.most; place++) {
       const one = near?.[place];
       lines.push({
         id: `line-${place}`, type: "line", symbol: "none", silent: true, z: 95, animation: false,
@@ -144,7 +153,7 @@ function makeMap(page) {
     shown.near = around;
     shown[id] = point === null ? [] : [point];
     const known = new Set(order.map((code) => lookOf(data, code).shape));
-    chart.setOption({ series: [
+    return [
       ...lines,
       {
         id: "near", type: "scatter", data: around.map((i) => [points.x[i], points.y[i]]), z: 96, emphasis: { disabled: true },
@@ -155,12 +164,12 @@ function makeMap(page) {
         id, type: "scatter", data: shown[id].map((i) => [points.x[i], points.y[i]]), z: 97, symbol: "circle", symbolSize: size + 15,
         emphasis: { disabled: true }, itemStyle: { color: "transparent", borderColor: css("--accent"), borderWidth: 3 },
       },
-    ] });
+    ];
   }
 
   /** Show a row among those that voted on it. */
   function choose(move) {
-    drawChosen();
+    chart.setOption({ series: chosenSeries() });
     if (view.chosen === null || !move) return;
     const all = [view.chosen, ...(page.neighboursOf(view.chosen) ?? []).map((one) => one.point)];
     zoom(["x", "y"].map((name, place) => {

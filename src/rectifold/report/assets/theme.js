@@ -4,6 +4,8 @@ const PALETTES = {
   light: ["#4477aa", "#cc3311", "#228833", "#b8860b", "#aa3377", "#1f9fbf", "#e0701a", "#707070"],
   dark: ["#7aa6d6", "#ff7f63", "#5dbb70", "#dcc45c", "#da82b6", "#7fd3ec", "#ffab66", "#b4b4b4"],
 };
+// Those that a canvas draws fast by the thousand.
+const SIMPLE = new Set(["circle", "rect"]);
 const SHAPES = ["circle", "rect", "triangle", "diamond", "roundRect", "pin", "arrow"];
 // Marks are drawn over the shape of the class.
 const MARKS = {
@@ -12,8 +14,13 @@ const MARKS = {
   "deep noise": "path://M-1,-.8L1,-.8L0,1ZM-.62,-.58L0,.54L.62,-.58Z",
   "spared": "path://M0,-1A1,1,0,1,1,0,1A1,1,0,1,1,0,-1ZM0,-.76A.76,.76,0,1,0,0,.76A.76,.76,0,1,0,0,-.76Z",
 };
+// Thousands of marks would be a blot, and slow to draw: then they are specks, told apart by how dark
+// they are. Symbols under four pixels are drawn as such whatever their shape.
+const CROWD = 2500, SPECK = 3;
+const CROWDED = { "intrusion": "--ink", "ambiguity": "--warn", "deep noise": "--accent", "spared": "--soft" };
+const markColour = (id, crowded) => css(crowded ? CROWDED[id] : id === "spared" ? "--soft" : "--ink");
 const SVG = {
-  circle: "M0,-1A1,1,0,1,1,0,1A1,1,0,1,1,0,-1Z", rect: "M-.9,-.9H.9V.9H-.9Z",
+  speck: "M-.5,-.5H.5V.5H-.5Z", circle: "M0,-1A1,1,0,1,1,0,1A1,1,0,1,1,0,-1Z", rect: "M-.9,-.9H.9V.9H-.9Z",
   triangle: "M0,-1L1,.9H-1Z", diamond: "M0,-1L1,0L0,1L-1,0Z",
   roundRect: "M-.5,-.9H.5Q.9,-.9 .9,-.5V.5Q.9,.9 .5,.9H-.5Q-.9,.9 -.9,.5V-.5Q-.9,-.9 -.5,-.9Z",
   pin: "M0,1L-.6,-.1A.65,.65,0,1,1,.6,-.1Z", arrow: "M0,-1L.8,1L0,.5L-.8,1Z",
@@ -46,7 +53,7 @@ const swatchOf = (data, code) => {
   const look = lookOf(data, code);
   return swatch(SVG[look.shape], look.colour);
 };
-const markOf = (id) => swatch(MARKS[id].replace("path://", ""), css("--ink"));
+const markOf = (id, crowded) => swatch(crowded ? SVG.speck : MARKS[id].replace("path://", ""), markColour(id, crowded));
 
 /** Make a chart that follows the width of its element. */
 function chartIn(element) {

@@ -1,11 +1,15 @@
 // Words: numbers, names and sentences as the page writes them. All text becomes text nodes.
 
 const OUTCOMES = [
-  { id: "kept", name: "kept", decision: KEPT },
+  { id: "kept", name: "kept", decision: KEPT, reason: 0 },
   { id: "intrusion", name: "removed: intrusion", decision: REMOVED, reason: INTRUSION },
   { id: "ambiguity", name: "removed: ambiguity", decision: REMOVED, reason: AMBIGUITY },
   { id: "deep noise", name: "removed: deep noise", decision: REMOVED, reason: DEEP_NOISE },
   { id: "spared", name: "spared", decision: SPARED },
+];
+// What a decision and a reason come to.
+const OUTCOME = [
+  OUTCOMES.slice(0, 1), OUTCOMES, [INTRUSION, INTRUSION, AMBIGUITY, DEEP_NOISE].map((reason) => ({ ...OUTCOMES[4], reason })),
 ];
 const REASONS = ["", "intrusion", "ambiguity", "deep noise"];
 const DECISIONS = ["kept", "removed", "spared"];

@@ -1,0 +1,559 @@
+"""The report: what it says, what it holds, what it refuses, and that nothing in it can run."""
+
+import base64
+import gzip
+import hashlib
+import json
+import os
+import pickle
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from imblearn.under_sampling import RandomUnderSampler
+from scipy import sparse
+from sklearn.neighbors import NearestNeighbors
+from sklearn.preprocessing import StandardScaler
+
+from rectifold import GMR
+from rectifold.cli import run
+from rectifold.exhibits import keep_neighbours
+from rectifold.files import FileProblem
+from rectifold.projection import sample_rows
+from rectifold.report import Report
+from rectifold.report.cells import Columns
+from rectifold.report.choice import Budget, choose_rows
+from rectifold.report.columns import differences
+from rectifold.report.levers import questions
+from rectifold.report.page import _asset
+from rectifold.report.summary import plain
+from rectifold.report.wording import warnings_of
+from rectifold.votes import count_votes
+
+HOSTILE = "<img src=x onerror=alert(1)>"
+
+
+def cleaned(X, y, **settings):
+    gmr = GMR(**settings)
+    gmr.fit_resample(X, y)
+    return gmr.rectification_
+
+
+@pytest.fixture
+def record(overlapping):
+    X, y = overlapping
+    return cleaned(pd.DataFrame(X, columns=["a", "b", "c"]), np.where(y == 1, "rare", "common"))
+
+
+@pytest.fixture
+def five():
+    """Five classes, of which the larger four overlap: all reasons occur, and so does the floor."""
+    rng = np.random.default_rng(3)
+    sizes = [160, 90, 60, 40, 12]
+    centres = rng.normal(0, 1.1, (5, 2))
+    X = np.concatenate([rng.normal(c, 1.0, (n, 2)) for c, n in zip(centres, sizes, strict=True)])
+    return X, np.repeat(list("vwxyz"), sizes)
+
+
+def unpacked(page, name):
+    text = re.search(rf'id="{name}">([^<]*)</script>', page)[1]
+    return gzip.decompress(base64.b64decode(text))
+
+
+def test_the_page_holds_all_it_needs_and_allows_nothing_else(record):
+    page = record.report().html()
+    policy = re.search(r'Content-Security-Policy" content="([^"]*)"', page)[1]
+    policy = policy.replace("&#39;", "'")
+    assert policy.startswith("default-src 'none'")
+    assert "unsafe-eval" not in policy
+    assert "connect-src 'none'" in policy
+    scripts = re.findall(r"<script>(.*?)</script>", page, re.S)
+    assert len(scripts) == 2
+    for script in scripts:
+        digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+        assert f"'sha256-{digest}'" in policy
+    # Nothing is fetched, and nothing runs that is not one of these two.
+    markup = re.sub(r"<(script|style).*?</\1>", "", page, flags=re.S)
+    assert not re.search(r"""(src|href)=["']?(https?:)?//""", markup)
+    assert not re.search(r"<[^>]+\son\w+=", markup)
+    assert "@import" not in page
+    assert len(page) < 1_100_000
+
+
+def test_what_happened_is_there_without_a_script(record):
+    page = record.report(title="My table").html()
+    facts = record.summary()
+    table = re.search(r'<table class="happened">(.*?)</table>', page, re.S)[1]
+    for one in facts["classes"]:
+        line = re.search(rf"<tr><th[^>]*>{one['label']}</th>.*?</tr>", table)[0]
+        cells = re.findall(r"<td[^>]*>(.*?)</td>", line)
+        shown = [one[key] for key in ("before", "after", "intrusion", "ambiguity", "deep_noise")]
+        assert [cells[1], cells[2], *cells[4:7]] == [str(number) for number in shown]
+        assert cells[7] == str(one["spared"])
+    assert "<title>My table</title>" in page
+    assert f"{facts['imbalance_ratio_before']:.2f}" in page
+    assert "euclidean" in page
+    assert "k = 15" in page
+    assert "candidates were spared" in page
+
+
+def test_the_data_behind_the_page_is_plain_and_the_same_in_both(record, tmp_path):
+    report = record.report(tmp_path / "report.json")
+    data = json.loads((tmp_path / "report.json").read_text())
+    assert data == plain(report.data)
+    packed = json.loads(unpacked(report.html(), "facts"))
+    assert packed["summary"] == data["summary"] == json.loads(json.dumps(record.summary()))
+    arrays = unpacked(report.html(), "arrays")
+    where = packed["points"]["row"]
+    steps = np.frombuffer(arrays, np.int32, where["n"], where["start"])
+    assert np.cumsum(steps).tolist() == data["points"]["row"] == list(range(460))
+
+
+def test_names_labels_and_cells_come_out_as_text(overlapping):
+    X, y = overlapping
+    frame = pd.DataFrame(X, columns=[HOSTILE, "</script>", "日本語 🍷"])
+    frame["{{ 7 * 7 }}"] = HOSTILE
+    frame.index = [f"</td>{HOSTILE}{place}" for place in range(len(frame))]
+    labels = np.where(y == 1, "</script><script>alert(2)</script>", f"🦙{HOSTILE}")
+    record = cleaned(frame, labels, space="auto")
+    for page in (
+        record.report(title="</title><script>alert(3)</script>").html(),
+        record._repr_html_(),
+    ):
+        # The library for charts has tags in its code; it is the first script.
+        ours = page.replace(_asset("echarts.min.js"), "")
+        assert "<img" not in ours
+        assert "<script>alert" not in ours
+        assert "🦙&lt;img" in page
+    data = record.report().data
+    assert [one["name"] for one in data["told"]["columns"]] == list(frame.columns)
+    assert data["points"]["names"][0] == frame.index[0]
+
+
+def test_halves_of_surrogate_pairs_can_be_written(overlapping, tmp_path):
+    X, y = overlapping
+    labels = np.where(y == 1, "caf\udce9", "b").astype(object)
+    cleaned(X, labels).report(tmp_path / "report.html")
+    assert "caf\\udce9" in (tmp_path / "report.html").read_text()
+
+
+def test_a_record_from_a_pickle_needs_its_rows_and_takes_them(record, overlapping, tmp_path):
+    back = pickle.loads(pickle.dumps(record))
+    assert back.exhibits is None
+    with pytest.raises(ValueError, match=r"^this record holds no rows to show .* pass X="):
+        back.report(tmp_path / "report.html")
+    with pytest.raises(ValueError, match=r"^X has 10 rows and the record is of 460"):
+        back.report(tmp_path / "report.html", X=overlapping[0][:10])
+    assert os.listdir(tmp_path) == []
+    report = back.report(tmp_path / "report.html", X=overlapping[0])
+    assert report.data["summary"] == record.summary()
+    assert not report.data["told"]["neighbours"]["known"].any()
+    assert back._repr_html_().count("<iframe") == 0
+
+
+@pytest.mark.parametrize(
+    ("embedding", "said"),
+    [
+        (np.zeros((460, 3)), r"embedding has the shape \(460, 3\): it must be an array of shape"),
+        (np.zeros((459, 2)), r"\(459, 2\): it must be an array of shape \(460, 2\)"),
+        (np.full((460, 2), np.nan), r"not finite at row 0: .* finite numbers"),
+        ([["a", "b"]] * 460, r"can't be read as numbers"),
+    ],
+)
+def test_a_wrong_embedding_gets_one_sentence_and_no_file(record, embedding, said, tmp_path):
+    with pytest.raises(ValueError, match=said) as caught:
+        record.report(tmp_path / "report.html", embedding=embedding)
+    assert "\n" not in str(caught.value)
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_path_that_cannot_be_written_is_found_before_any_work(record, tmp_path, monkeypatch):
+    monkeypatch.setattr(Report, "html", lambda self: pytest.fail("it worked first"))
+    (tmp_path / "folder.html").mkdir()
+    for path, said in (
+        (tmp_path / "report.txt", "must end in .html"),
+        (tmp_path / "no" / "report.html", "there is no folder"),
+        (tmp_path / "folder.html", "is a directory"),
+        ("/proc/report.html", "cannot be written to"),
+    ):
+        with pytest.raises(FileProblem, match=said):
+            record.report(path)
+    assert os.listdir(tmp_path) == ["folder.html"]
+
+
+def test_an_embedding_of_the_callers_is_where_rows_are_drawn(record):
+    places = np.random.default_rng(0).normal(size=(460, 2))
+    points = record.report(embedding=places).data["points"]
+    np.testing.assert_allclose(np.column_stack((points["x"], points["y"])), places, rtol=1e-6)
+
+
+def test_every_removed_and_spared_row_is_held_however_small_the_sample(five):
+    X, y = five
+    record = cleaned(X, y, sampling_strategy="not minority", alpha=0.6)
+    choice = choose_rows(record, questions(record), Budget(drawn=50, next=10, told=5))
+    gone = np.flatnonzero(record.removed | record.spared)
+    assert len(gone) > 60
+    assert set(gone) <= set(choice.rows)
+    assert choice.drawn.sum() == 50
+    assert len(choice.told) == 5
+    assert set(choice.told) <= set(gone)
+    data = Report(record, budget=Budget(drawn=50, next=10, told=5)).data
+    assert data["summary"] == record.summary()
+    assert sum(map(sum, data["confidence"]["counts"])) == len(y)
+
+
+def test_a_sample_takes_as_many_of_every_class_as_there_are():
+    codes = np.repeat([0, 1, 2], [900, 60, 7])
+    rows = sample_rows(codes, np.bincount(codes), 100)
+    assert np.bincount(codes[rows]).tolist() == [47, 46, 7]
+    assert (np.diff(rows) > 0).all()
+    assert len(sample_rows(codes, np.bincount(codes), 5000)) == 967
+
+
+def test_a_page_that_would_be_too_large_holds_less(monkeypatch, record):
+    monkeypatch.setattr("rectifold.report.LARGEST", 900_000)
+    whole = record.report(embedding=np.zeros((460, 2)))
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.normal(size=(5000, 40)))
+    y = (rng.random(5000) < 0.3).astype(int)
+    big = cleaned(X, y).report()
+    assert len(whole.data["points"]["row"]) == 460
+    assert len(big.html()) <= 900_000
+    assert big.data["told"]["count"] < 4000
+    assert big.data["summary"]["rows"] == 5000
+
+
+def test_neighbours_and_weights_are_those_that_voted(record):
+    data = record.report().data
+    told, points = data["told"], data["points"]
+    near = told["neighbours"]
+    assert near["known"].all()
+    np.testing.assert_allclose(near["weight"].sum(axis=1), 1, rtol=1e-5)
+    rows = points["row"][told["point"][: told["count"]]]
+    codes = record.target.codes[points["row"][near["point"]]]
+    own = np.where(codes == record.target.codes[rows][:, None], near["weight"], 0).sum(axis=1)
+    np.testing.assert_allclose(own, record.confidence[rows], atol=1e-5)
+
+
+def test_a_record_keeps_neighbours_within_its_room(overlapping):
+    X, y = overlapping
+    record = cleaned(X, y)
+    distances, indices = NearestNeighbors(n_neighbors=16).fit(X).kneighbors(X)
+    from rectifold.engines.contract import Neighbourhoods
+
+    found = Neighbourhoods(np.arange(460), indices[:, 1:], distances[:, 1:], np.zeros(460, bool))
+    votes = count_votes(found, record.target.codes, record.target.sizes)
+    everything = keep_neighbours(found, votes.confidence)
+    assert set(everything.rows) == set(np.flatnonzero(votes.confidence < 1))
+    few = keep_neighbours(found, votes.confidence, room=20 * 15 * 12)
+    assert len(few.rows) == 20
+    assert votes.confidence[few.rows].max() <= np.sort(votes.confidence)[20]
+    known, near, _ = few.of(np.array([few.rows[3], 459, few.rows[0]]))
+    assert known.tolist() == [True, bool(459 in few.rows), True]
+    np.testing.assert_array_equal(near[0], indices[few.rows[3], 1:])
+
+
+@pytest.mark.parametrize("container", ["array", "frame", "polars", "sparse", "list", "wide"])
+def test_rows_of_every_container_can_be_shown(overlapping, container):
+    X, y = overlapping
+    if container == "wide":
+        X = np.random.default_rng(0).normal(size=(len(y), 130)) + y[:, None]
+    given = {
+        "frame": pd.DataFrame,
+        "polars": lambda rows: pl.DataFrame(rows, schema=["a", "b", "c"]),
+        "sparse": sparse.csr_array,
+        "list": lambda rows: rows.tolist(),
+    }.get(container, lambda rows: rows)(X)
+    data = cleaned(given, y).report().data
+    assert data["points"]["axes"] is not None
+    assert np.isfinite(data["points"]["x"]).all()
+    some = data["told"]["columns"][0]
+    rows = data["points"]["row"][data["told"]["point"]]
+    at = len(some["values"])
+    column = 0 if container != "wide" else [f"column {i}" for i in range(130)].index(some["name"])
+    np.testing.assert_allclose(some["values"], X[rows[:at], column])
+
+
+def test_a_messy_table_can_be_shown():
+    rng = np.random.default_rng(1)
+    frame = pd.DataFrame(
+        {
+            "number": rng.normal(size=300),
+            "gaps": np.where(rng.random(300) < 0.2, np.nan, rng.normal(size=300)),
+            "word": rng.choice(["red", "green", None], 300),
+            "when": pd.Timestamp("2024-01-01") + pd.to_timedelta(rng.integers(0, 90, 300), "D"),
+            "flag": pd.array(rng.choice([True, False, None], 300), dtype="boolean"),
+            "kind": pd.Categorical(rng.choice(["x", "y"], 300)),
+            "constant": 1,
+        }
+    )
+    y = np.where(rng.random(300) < 0.25, "rare", "common")
+    frame.loc[y == "rare", "number"] += 1.5
+    for space in ("auto", "heom"):
+        report = cleaned(frame, y, space=space, alpha=0.7).report()
+        json.loads(report.json())
+        told = {one["name"]: one["values"] for one in report.data["told"]["columns"]}
+        rows = report.data["points"]["row"][report.data["told"]["point"]]
+        assert told["word"] == [None if pd.isna(w) else w for w in frame["word"].iloc[rows]]
+        assert told["when"][0] == str(frame["when"].iloc[rows[0]])
+        kinds = {one["name"]: one["kind"] for one in report.data["columns"][0]["columns"]}
+        assert kinds["when"] == "date"
+        assert kinds["word"] == kinds["flag"] == kinds["kind"] == "category"
+
+
+def test_distances_alone_have_no_map_unless_one_is_given(overlapping):
+    X, y = overlapping
+    graph = NearestNeighbors(n_neighbors=20).fit(X).kneighbors_graph(mode="distance")
+    record = cleaned(graph, y, metric="precomputed")
+    report = record.report(X=X)
+    assert report.data["points"]["axes"] is None
+    assert "pass embedding=" in report.data["points"]["note"]
+    assert record.report(X=X, embedding=X[:, :2]).data["points"]["axes"] is not None
+
+
+def test_two_columns_are_drawn_as_they_are(five):
+    X, y = five
+    frame = pd.DataFrame(X, columns=["width", "height"])
+    points = cleaned(frame, y).report().data["points"]
+    assert points["axes"] == ["width", "height"]
+    np.testing.assert_allclose(points["x"], X[:, 0], rtol=1e-5)
+
+
+def test_differences_are_means_over_pooled_deviations(record, overlapping):
+    table = Columns(record.exhibits.rows)
+    (common, rare) = differences(record, table)
+    X = overlapping[0]
+    for one in (common, rare):
+        mine = record.target.codes == one["code"]
+        a, b = X[mine & record.removed], X[mine & ~record.removed]
+        size = (a.mean(0) - b.mean(0)) / np.sqrt((a.var(0) + b.var(0)) / 2)
+        found = {column["name"]: column["difference"] for column in one["columns"]}
+        np.testing.assert_allclose([found[name] for name in "abc"], size)
+        sizes = [abs(column["difference"]) for column in one["columns"]]
+        assert sizes == sorted(sizes, reverse=True)
+        for column in one["columns"]:
+            assert sum(column["removed_shares"]) == pytest.approx(1)
+            assert sum(column["kept_shares"]) == pytest.approx(1)
+    sparse_ones = differences(record, Columns(sparse.csr_array(X)))
+    for dense, other in zip((common, rare), sparse_ones, strict=True):
+        np.testing.assert_allclose(
+            [column["difference"] for column in dense["columns"]],
+            [column["difference"] for column in other["columns"]],
+        )
+
+
+def test_the_category_that_differs_most_is_named(record):
+    frame = record.exhibits.rows.assign(word="same")
+    frame.loc[record.removed, "word"] = "other"
+    frame.loc[[0, 1], "word"] = None
+    for one in differences(record, Columns(frame)):
+        first = one["columns"][0]
+        assert (first["name"], first["kind"]) == ("word", "category")
+        assert first["level"] in ("other", "same")
+        assert abs(first["removed_share"] - first["kept_share"]) > 0.9
+
+
+def test_warnings_say_in_words_what_to_beware_of(overlapping, five):
+    X, y = overlapping
+    said = warnings_of(cleaned(X, y))
+    assert any("cap of class 1 was reached" in one and "gamma = 0.1 lets 6" in one for one in said)
+    assert any("alpha = 0.3 has no effect" in one for one in said)
+    assert not any("alpha" in one for one in warnings_of(cleaned(X, y, alpha=0.6)))
+    # A smaller class that is strict is removed by alpha alone.
+    assert not any("alpha" in one for one in warnings_of(cleaned(X, y, sampling_strategy=[1])))
+    assert not any("alpha" in one for one in warnings_of(cleaned(*five)))
+    apart = X + 50 * y[:, None]
+    assert warnings_of(cleaned(apart, y, alpha=0.9)) == [
+        "Nothing was removed: no row met the thresholds."
+    ]
+    with pytest.warns(UserWarning, match="nothing is cleaned"):
+        guarded = cleaned(X, y, min_minority=100)
+    assert len(warnings_of(guarded)) == 1
+    assert "guard was triggered: class 1 has 60 rows" in warnings_of(guarded)[0]
+    noise = np.random.default_rng(0).normal(size=X.shape)
+    balanced = cleaned(noise, y, class_weight="balanced", alpha=1.0)
+    assert any("reached its floor" in one for one in warnings_of(balanced))
+    small = warnings_of(cleaned(*five, min_minority=20))
+    assert any("Class 'z' has 12 rows, fewer than min_minority = 20" in one for one in small)
+
+
+def test_a_notebook_shows_counts_and_a_page_in_a_frame(record):
+    html = record._repr_html_()
+    assert 'sandbox="allow-scripts allow-downloads"' in html
+    assert "allow-same-origin" not in html
+    assert "20 of 460" in html or f"{record.removed.sum()} of 460" in html
+    assert len(html) < 2_000_000
+
+
+def test_without_jinja2_a_notebook_shows_text_and_a_report_says_what_to_install(record):
+    code = (
+        "import sys; sys.modules['jinja2'] = None\n"
+        "import numpy as np\n"
+        "from rectifold import GMR\n"
+        "rng = np.random.default_rng(0)\n"
+        "gmr = GMR()\n"
+        "gmr.fit_resample(rng.normal(size=(200, 2)), rng.random(200) < 0.2)\n"
+        "assert gmr.rectification_._repr_html_() is None\n"
+        "gmr.rectification_.report().html()\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.stderr.strip().splitlines()[-1] == (
+        "ImportError: a report needs Jinja2: pip install 'rectifold[report]' installs it."
+    )
+
+
+def test_a_report_opens_in_a_browser(record, monkeypatch):
+    opened = []
+    monkeypatch.setattr("webbrowser.open", opened.append)
+    record.report().open()
+    assert opened[0].startswith("file://")
+    path = opened[0].removeprefix("file://")
+    assert os.path.getsize(path) > 700_000
+    os.remove(path)
+
+
+def test_the_arguments_of_the_sampler_are_written_as_one_would(overlapping):
+    X, y = overlapping
+    record = cleaned(X, y, space=StandardScaler(), n_neighbors=7, alpha=0.6)
+    data = record.report().data
+    assert data["python"] == [["n_neighbors", "7"], ["space", "StandardScaler()"]]
+    assert "--n-neighbors 7" in data["command"]["text"]
+    assert data["command"]["without"] == ["space=StandardScaler()"]
+    assert "--space" not in cleaned(X, y, space="auto").report().data["command"]["text"]
+    assert "--space none" in cleaned(X, y).report().data["command"]["text"]
+
+
+def test_a_pipeline_that_is_pickled_carries_no_rows(overlapping):
+    X, y = overlapping
+    gmr = GMR()
+    gmr.fit_resample(X, y)
+    secret = np.float64(X[17, 1]).tobytes()
+    assert secret not in pickle.dumps(gmr)
+    assert secret in pickle.dumps(RandomUnderSampler) + X.tobytes()
+
+
+# ---- the command line ----
+
+
+@pytest.fixture
+def table(tmp_path, overlapping, monkeypatch):
+    X, y = overlapping
+    frame = pd.DataFrame(X, columns=["a", "b", "c"]).round(4)
+    frame.insert(0, "id", [f"row-{place}" for place in range(len(y))])
+    frame["label"] = np.where(y == 1, "rare", "common")
+    frame.to_csv(tmp_path / "table.csv", index=False)
+    monkeypatch.chdir(tmp_path)
+    return frame
+
+
+def clean(options):
+    return run(["clean", *options.split()])
+
+
+def test_clean_writes_a_report_with_the_columns_that_it_ignored(table, capsys):
+    assert (
+        run(
+            [
+                "clean",
+                "table.csv",
+                "--target",
+                "label",
+                "-o",
+                "c.csv",
+                "--report",
+                "r.json",
+                "--ignore",
+                "id",
+            ]
+        )
+        == 0
+    )
+    data = json.loads(Path("r.json").read_text())
+    names = [one["name"] for one in data["told"]["columns"]]
+    assert names == ["id", "a", "b", "c"]
+    assert data["title"] == "What GMR did to table.csv"
+    rows = [data["points"]["row"][at] for at in data["told"]["point"]]
+    assert data["told"]["columns"][0]["values"] == [f"row-{row}" for row in rows]
+    assert "the report to r.json" in capsys.readouterr().out
+
+
+def test_the_command_in_a_report_does_the_same_again(table):
+    options = "--ignore id --alpha 0.8 -k 9 --space none --removed gone.csv --n-jobs 1"
+    assert clean(f"table.csv --target label -o c.csv --report r.json {options}") == 0
+    first = Path("c.csv").read_text()
+    text = json.loads(Path("r.json").read_text())["command"]["text"]
+    os.remove("c.csv")
+    assert "--alpha" not in text
+    assert run([*text.split()[1:], "--alpha", "0.8"]) == 0
+    assert Path("c.csv").read_text() == first
+
+
+def test_a_report_can_be_all_that_is_wanted(table, capsys):
+    assert (
+        run(["clean", "table.csv", "--target", "label", "--report", "r.html", "--ignore", "id"])
+        == 0
+    )
+    assert sorted(os.listdir()) == ["r.html", "table.csv"]
+    assert "the report to r.html" in capsys.readouterr().out
+
+
+def test_a_dry_run_writes_no_report_either(table):
+    assert (
+        run(
+            [
+                "clean",
+                "table.csv",
+                "--target",
+                "label",
+                "--report",
+                "r.html",
+                "--ignore",
+                "id",
+                "--dry-run",
+            ]
+        )
+        == 0
+    )
+    assert os.listdir() == ["table.csv"]
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ("-o c.csv --report r.txt", "--report 'r.txt' must end in .html"),
+        ("-o c.csv --report no/r.html", "there is no folder 'no'"),
+        ("-o c.csv --removed r.csv --report table.csv", "must end in .html"),
+        ("", "--report makes a page"),
+    ],
+)
+def test_a_report_that_cannot_be_written_is_refused_in_one_sentence(table, capsys, options, said):
+    assert clean(f"table.csv --target label {options}") == 2
+    error = capsys.readouterr().err
+    assert said in error
+    assert error.count("\n") == 1
+    assert os.listdir() == ["table.csv"]
+
+
+def test_the_summary_as_json_has_the_warnings(table, capsys):
+    assert (
+        run(["clean", "table.csv", "--target", "label", "--ignore", "id", "--dry-run", "--json"])
+        == 0
+    )
+    said = json.loads(capsys.readouterr().out)
+    assert any("The cap of class 'rare' was reached" in one for one in said["warnings"])
+    assert said["report"] is None
+
+
+def test_rows_without_a_label_do_not_shift_the_others(table):
+    table.loc[[0, 5], "label"] = None
+    table.to_csv("table.csv", index=False)
+    command = "table.csv --target label --report r.json --ignore id --missing-target drop -o c.csv"
+    assert clean(command) == 0
+    data = json.loads(Path("r.json").read_text())
+    rows = [data["points"]["names"][at] for at in data["told"]["point"]]
+    assert data["told"]["columns"][0]["values"] == [f"row-{row}" for row in rows]
