@@ -3,9 +3,10 @@ PYTHON ?= python3
 VENV ?= .venv
 DATA ?= ../shared/data
 BIN := $(VENV)/bin
+SUDO := $(shell test "$$(id -u)" = 0 || echo sudo)
 
-.PHONY: demo test test-slow test-gpu lint bench-gpu bench-speed bench-costs bench-memory bench-paper \
-	bench-adaptive bench-candidates bench-choosing clean
+.PHONY: demo test test-browser test-slow test-gpu lint bench-gpu bench-speed bench-costs bench-memory \
+	bench-report bench-paper bench-adaptive bench-candidates bench-choosing clean
 .DEFAULT_GOAL := demo
 
 demo: $(VENV)/.installed ## Clean the embedded data set and see whether that helps
@@ -15,6 +16,12 @@ test: $(VENV)/.installed ## The default tests, with coverage
 	NOT_COVERED=$$($(BIN)/python -c "import importlib.util as u; \
 		print('none' if u.find_spec('torch') else '*/engines/gpu/*')") \
 	$(BIN)/python -m pytest -n auto --dist worksteal --cov --cov-report=term-missing:skip-covered --cov-fail-under=95
+
+test-browser: $(VENV)/.installed ## The report's page in a real browser: Debian's chromium
+	@command -v chromium >/dev/null || test -n "$$CHROMIUM" || { echo "installing chromium"; \
+		$(SUDO) apt-get -qq update && $(SUDO) apt-get -qq install --yes --no-install-recommends chromium >/dev/null; }
+	$(BIN)/python -m pip install --quiet --editable '.[browser]'
+	$(BIN)/python -m pytest tests/test_page.py -m browser -n auto
 
 test-slow: $(VENV)/.installed ## The tests that take minutes: all rows of all 27 data sets
 	$(BIN)/python -m pytest -n auto --dist worksteal -m slow --durations=0
@@ -38,6 +45,10 @@ bench-costs: $(VENV)/.installed ## The constants of the cost model, measured aga
 bench-memory: $(VENV)/.installed ## Peak memory on 100,000 x 30 and on 1,000,000 x 30
 	$(BIN)/python benchmarks/memory.py
 	$(BIN)/python benchmarks/memory.py 1000000 30
+
+bench-report: $(VENV)/.installed ## The report of a million rows: made, opened, its levers moved
+	$(BIN)/python -m pip install --quiet --editable '.[browser]'
+	$(BIN)/python benchmarks/report.py
 
 bench-gpu: $(VENV)/.installed ## The GPU engine beside others, its answers checked: needs a GPU
 	$(BIN)/python -m pip install --quiet --editable '.[gpu]'

@@ -106,7 +106,7 @@ def rows_of(exhibits: Exhibits | None, n_rows: int, X: Any = None) -> Any:
                 "this record holds no rows to show (it was unpickled, or its rows were on a GPU): "
                 "pass X=, the rows that it was made of, in their order."
             )
-        return exhibits.rows
+        X = exhibits.rows
     rows = to_host(X) if is_on_device(X) else X
     count = rows.shape[0] if hasattr(rows, "shape") else len(rows)
     if count != n_rows:

@@ -164,7 +164,7 @@ def _encoder(X: Any, values: Matrix | None, some: Ints, space: Any) -> tuple[Any
         return (lambda rows: values[rows]), values[some]
     if space is None or isinstance(space, HEOMSpace):
         # Codes of categories have no order: a picture needs them as columns of their own.
-        fitted = TableSpace().fit(_safe_indexing(X, some))
+        fitted = TableSpace().fit(X)
     elif hasattr(space, "transform"):
         fitted = space
     else:

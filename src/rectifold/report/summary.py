@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 _LABELLED = 50_000
 #: Beyond so many points, places are rounded to 1 in 65,536 of a window that holds nearly all.
 _EXACT = 100_000
+#: Places beyond are drawn there: a page has single precision.
+_FARTHEST = 1e30
 
 
 def summarise(
@@ -193,6 +195,7 @@ def _window(places: Any, choice: Choice) -> list[list[float]]:
 
 def _coded(places: Any) -> tuple[Any, list[list[float]] | None]:
     """Write places in few bytes where there are many: in steps of a scale, from a low end."""
+    places = np.clip(places, -_FARTHEST, _FARTHEST)
     if len(places) <= _EXACT:
         return places.astype(np.float32), None
     low, high = np.quantile(places, [0.001, 0.999], axis=0)

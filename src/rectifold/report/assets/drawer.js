@@ -8,9 +8,11 @@ function makeDrawer(page) {
 
   function close() {
     if (drawer.hidden) return;
+    const point = view.chosen;
     hide();
     page.choose(null);
-    opener?.focus?.();
+    // The table has been drawn again since: its button is another one.
+    (opener?.isConnected ? opener : document.querySelector(`#table [data-point="${point}"]`))?.focus?.();
   }
   document.getElementById("drawer-close").addEventListener("click", close);
   addEventListener("keydown", (event) => { if (event.key === "Escape") close(); });

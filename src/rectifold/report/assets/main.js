@@ -110,6 +110,8 @@ function open(data) {
       if (name === "map") cost = performance.now() - start;
     }
   });
+  // For whoever opens the console: the data, and any thresholds tried on it.
+  globalThis.rectifold = { data, decide: (at) => decide(levers, at) };
   document.documentElement.dataset.ready = "";
 }
 

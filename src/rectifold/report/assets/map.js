@@ -11,13 +11,13 @@ function makeMap(page) {
     return { update() {}, redraw() {}, choose() {} };
   }
   const chart = chartIn(element);
-  const span = ["x", "y"].map((name) => {
+  const first = points.window;
+  const span = ["x", "y"].map((name, place) => {
     let low = Infinity, high = -Infinity;
     for (const value of points[name]) { if (value < low) low = value; if (value > high) high = value; }
     const margin = 0.04 * (high - low) || 0.5;
-    return [low - margin, high + margin];
+    return [Math.min(first[place][0], low - margin), Math.max(first[place][1], high + margin)];
   });
-  const first = points.window;
   const beyond = (value, [low, high]) => value < low || value > high;
   let beyondView = 0;
   for (let i = 0; i < points.row.length; i++) {

@@ -82,7 +82,7 @@ function makeTable(page) {
       const i = told.point[k];
       const line = make("tr", { class: view.chosen === i ? "chosen" : null }, ...columns.map((column, place) => {
         const words = text(column, i, k);
-        if (place === 0) return make("td", {}, make("button", { type: "button", title: words }, cut(words, 40)));
+        if (place === 0) return make("td", {}, make("button", { type: "button", title: words, "data-point": i }, cut(words, 40)));
         return make("td", { class: column.word ? "word" : null, title: words.length > 24 ? words : null },
           ...(column.name === "class" && place === 1 ? [swatchOf(data, points.class[i])] : []), words);
       }));

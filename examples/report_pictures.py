@@ -1,0 +1,96 @@
+"""Take pictures of reports: wide and narrow, light and dark; one of them is the README's.
+
+    python examples/report_pictures.py [FOLDER] [DATA]
+
+Needs playwright and chromium, as `make test-browser` installs them. FOLDER gets a picture of every
+report at every size; DATA is where the paper's data sets are, for mammography among them. Without
+arguments, only docs/images/report.png is drawn: the report of the embedded wines.
+"""
+
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+from playwright.sync_api import sync_playwright
+from sklearn.datasets import make_classification
+from sklearn.preprocessing import StandardScaler
+
+from rectifold import GMR
+from rectifold.datasets import load_wine_quality
+
+README = Path(__file__).parents[1] / "docs" / "images" / "report.png"
+SIZES = {"wide": (1400, 1000), "narrow": (390, 844)}
+
+
+def records(data=None):
+    """Clean the embedded wines, five classes and, where the data is, mammography."""
+    wines = load_wine_quality(as_frame=True)
+    yield "wines", wines.data, wines.target, {"space": "auto", "alpha": 0.6}
+    if data is None:
+        return
+    X, y = make_classification(
+        3000,
+        n_features=8,
+        n_informative=6,
+        n_classes=5,
+        n_clusters_per_class=1,
+        weights=[0.5, 0.25, 0.15, 0.07, 0.03],
+        flip_y=0.05,
+        random_state=1,
+    )
+    names = np.array(["alpaca", "bear", "cat", "dormouse", "eland"])
+    yield "five", X, names[y], {"sampling_strategy": "not minority"}
+    from imblearn.datasets import fetch_datasets
+
+    found = fetch_datasets(data_home=data, filter_data=("mammography",), download_if_missing=False)[
+        "mammography"
+    ]
+    yield "mammography", found.data, found.target, {"space": StandardScaler(), "alpha": 0.6}
+
+
+def main(folder=None, data=None):
+    """Open every report, and take its pictures."""
+    with tempfile.TemporaryDirectory() as drafts, sync_playwright() as playwright:
+        browser = playwright.chromium.launch(
+            executable_path=shutil.which("chromium"), args=["--no-sandbox"]
+        )
+        for name, X, y, settings in records(data):
+            gmr = GMR(**settings)
+            gmr.fit_resample(X, y)
+            page = Path(drafts) / f"{name}.html"
+            gmr.rectification_.report(page, title=f"What GMR did to {name}")
+            if name == "wines":
+                with shown(browser, page, (1280, 1010), "light") as tab:
+                    tab.locator("#explore").scroll_into_view_if_needed()
+                    tab.evaluate("document.getElementById('explore').scrollIntoView()")
+                    tab.wait_for_timeout(700)
+                    tab.screenshot(path=README)
+            for size, scheme in ((s, c) for s in SIZES for c in ("light", "dark") if folder):
+                with shown(browser, page, SIZES[size], scheme) as tab:
+                    tab.screenshot(path=f"{folder}/{name}-{size}-{scheme}.png", full_page=True)
+        browser.close()
+
+
+class shown:  # noqa: N801 - it reads like a function
+    """A page that is drawn, and closed again."""
+
+    def __init__(self, browser, page, size, scheme):
+        self.context = browser.new_context(
+            viewport={"width": size[0], "height": size[1]}, color_scheme=scheme
+        )
+        self.tab = self.context.new_page()
+        self.tab.goto(page.as_uri())
+        self.tab.locator("html[data-ready]").wait_for(state="attached")
+        self.tab.wait_for_timeout(300)
+
+    def __enter__(self):
+        return self.tab
+
+    def __exit__(self, *problem):
+        self.context.close()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:3])

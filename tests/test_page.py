@@ -1,0 +1,519 @@
+"""The page in a real browser: what it decides, shows and hands out, and what it never does."""
+
+import csv
+import dataclasses
+import json
+import os
+import shutil
+import time
+from itertools import product
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from rectifold import GMR
+from rectifold.datasets import load_wine_quality
+from rectifold.rectification import Setting, rectify
+from rectifold.rules import DECISIONS, REASONS, Thresholds
+from rectifold.target import encode
+from rectifold.votes import Votes
+
+pytestmark = pytest.mark.browser
+HOSTILE = "<img src=x onerror=\"document.title='hacked'\">"
+#: Decisions on all rows of a page, by row, for many places of the levers.
+DECIDE_ALL = """(places) => {
+  const { data, decide } = rectifold, { row, question } = data.points;
+  return places.map((at) => {
+    const now = decide(at), found = [];
+    question.forEach((place, point) => {
+      if (place < 0 || !now.decision[place]) return;
+      found.push([row[point], now.decision[place], now.reason[place]]);
+    });
+    return [found, now.counts];
+  });
+}"""
+#: Values of alpha, beta and gamma.
+GRID = (
+    [0, 0.12345, 0.3, 0.5, 0.6, 0.667, 0.8, 1],
+    [0, 1 / 3, 0.5, 0.6, 0.7, 0.9, 1],
+    [0, 0.1, 0.29, 0.55, 1],
+)
+
+
+@pytest.fixture(scope="session")
+def browser():
+    from playwright.sync_api import sync_playwright
+
+    found = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
+    assert found, "no browser: install Debian's chromium, or name one in CHROMIUM"
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=found, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def show(browser, tmp_path):
+    """Open a record's page from disk; afterwards nothing must have gone wrong."""
+    troubles, contexts = [], []
+
+    def show(record, **options):
+        size = options.pop("size", (1280, 900))
+        scheme = options.pop("scheme", "light")
+        path = tmp_path / f"report{len(contexts)}.html"
+        record.report(path, **options)
+        context = browser.new_context(
+            viewport=dict(zip(("width", "height"), size, strict=True)),
+            color_scheme=scheme,
+            accept_downloads=True,
+        )
+        contexts.append(context)
+        page = context.new_page()
+        page.on("console", lambda message: troubles.append(f"console: {message.text}"))
+        page.on("pageerror", lambda error: troubles.append(f"error: {error}"))
+        page.on(
+            "request",
+            lambda request: (
+                request.url.startswith(("file:", "data:", "blob:"))
+                or troubles.append(f"request: {request.url}")
+            ),
+        )
+        page.goto(path.as_uri())
+        wait(page, "document.documentElement.dataset.ready !== undefined")
+        return page
+
+    yield show
+    for context in contexts:
+        context.close()
+    assert troubles == []
+
+
+def wait(page, expression):
+    """Wait until something holds; a page with this policy lets no string be evaluated in it."""
+    for _ in range(600):
+        if page.evaluate(f"() => {expression}"):
+            return
+        time.sleep(0.05)
+    raise AssertionError(f"never true: {expression}")
+
+
+def cleaned(X, y, **settings):
+    gmr = GMR(**settings)
+    gmr.fit_resample(X, y)
+    return gmr.rectification_
+
+
+@pytest.fixture(scope="module")
+def wines():
+    X, y = load_wine_quality(return_X_y=True, as_frame=True)
+    return cleaned(X, y, space="auto")
+
+
+def overlapping_classes(sizes=(300, 150, 90, 60, 30), seed=1):
+    rng = np.random.default_rng(seed)
+    centres = rng.normal(0, 1.0, (len(sizes), 3))
+    X = np.concatenate([rng.normal(c, 1.0, (n, 3)) for c, n in zip(centres, sizes, strict=True)])
+    # Rounded, so that there are duplicates, equal distances and equal votes.
+    return X.round(1), np.repeat([f"class {place}" for place in range(len(sizes))], sizes)
+
+
+def set_levers(page, **values):
+    for name, value in values.items():
+        page.eval_on_selector(
+            f".lever:has(#{name}) input[type=number]",
+            "(i, value) => { i.value = value; i.dispatchEvent(new Event('change')); }",
+            value,
+        )
+
+
+def shown_counts(page):
+    """Read the table beside the levers: before, after, removed and spared of every class."""
+    lines = page.eval_on_selector_all(
+        "#now tbody tr", "(rows) => rows.map((row) => [...row.cells].map((c) => c.textContent))"
+    )
+    return {head: [int(cell.replace(",", "")) for cell in cells] for head, *cells in lines}
+
+
+def counts_of(record):
+    keys = ("before", "after", "removed", "spared")
+    facts = record.summary()
+    counts = {str(one["label"]): [one[key] for key in keys] for one in facts["classes"]}
+    counts["all"] = [facts["rows"], facts["kept"], facts["removed"], facts["spared"]]
+    return counts
+
+
+def decided(record):
+    changed = np.flatnonzero(record.decisions.decision)
+    return {
+        (int(row), int(record.decisions.decision[row]), int(record.decisions.reason[row]))
+        for row in changed
+    }
+
+
+def agrees_everywhere(page, record, grid):
+    """Compare page and library row by row, for every combination of thresholds in a grid."""
+    levers = record.report(X=np.zeros((len(record.certified), 1))).data["levers"]
+
+    def place(name, value):
+        return int(np.argmin(np.abs(levers[name]["values"] - value)))
+
+    places = [
+        {"alpha": place("alpha", a), "beta": place("beta", b), "gamma": place("gamma", c)}
+        for a, b, c in product(*grid)
+    ]
+    removed = set()
+    for at, (found, counts) in zip(places, page.evaluate(DECIDE_ALL, places), strict=True):
+        exact = {name: float(levers[name]["values"][at[name]]) for name in at}
+        other = record.redecide(**exact)
+        assert {tuple(one) for one in found} == decided(other), exact
+        for one, own in zip(other.summary()["classes"], counts, strict=True):
+            assert {key: one[key] for key in own} == own, exact
+        removed.add(int(other.removed.sum()))
+    return removed
+
+
+@pytest.mark.parametrize(
+    ("sizes", "settings"),
+    [
+        ((300, 60), {}),
+        ((300, 60), {"alpha": 0.12345, "beta": 1 / 3, "gamma": 0.29}),
+        ((300, 60), {"class_weight": "balanced"}),
+        ((300, 60), {"sampling_strategy": "all"}),
+        ((300, 150, 90, 60, 30), {}),
+        ((300, 150, 90, 60, 30), {"sampling_strategy": "not minority", "min_minority": 40}),
+        ((300, 150, 90, 60, 30), {"sampling_strategy": ["class 1", "class 3"]}),
+        ((300, 150, 90, 60, 30), {"class_weight": "balanced", "sampling_strategy": "all"}),
+    ],
+)
+def test_the_page_decides_as_redecide_does_on_every_row(show, sizes, settings):
+    record = cleaned(*overlapping_classes(sizes), **settings)
+    page = show(record)
+    # Where all classes are strict, alpha alone matters.
+    assert len(agrees_everywhere(page, record, GRID)) >= len(GRID[0])
+
+
+def by_hand(seed, n=400):
+    """Make a record of votes that tie by way of others, as no sum of weights ever would."""
+    rng = np.random.default_rng(seed)
+    labels = encode(rng.choice(["a", "b", "c"], n, p=[0.6, 0.25, 0.15]))
+    steps = np.array([0, 0.4e-12, 0.8e-12, 1.6e-12, 2.4e-12])
+    confidence = rng.choice([0.2, 0.3, 0.45, 0.6], n) + rng.choice(steps, n)
+    larger = np.minimum(rng.choice([0.5, 0.7, 0.8], n) + rng.choice(steps, n), 1)
+    votes = Votes(
+        predicted=rng.integers(0, 3, n),
+        confidence=confidence,
+        majority_confidence=1 - confidence,
+        larger=np.where(labels.codes == labels.sizes.argmax(), 0.0, larger),
+        depth=rng.choice([1.0, 2.0, 3.0], n),
+    )
+    biggest = int(labels.sizes.argmax())
+    setting = Setting(
+        metric="euclidean",
+        n_neighbors=5,
+        engine="exact",
+        epsilon=1e-8,
+        class_weight=None,
+        strict=frozenset({biggest}),
+        protected=frozenset({0, 1, 2} - {biggest}),
+        keep_floor=True,
+    )
+    return rectify(votes, labels, np.zeros(n, bool), Thresholds(0.3, 0.7, 0.1, 10), setting)
+
+
+def test_ties_that_depend_on_who_is_a_candidate_are_settled_alike(show):
+    for seed in range(3):
+        record = by_hand(seed)
+        levers = record.report(X=np.zeros((400, 1))).data["levers"]["classes"]
+        assert any(one["loose"] for one in levers)
+        # The floor cuts through the ties: otherwise their order would not matter.
+        assert record.redecide(alpha=0.46).spared.any()
+        page = show(record, X=np.random.default_rng(seed).normal(size=(400, 2)))
+        agrees_everywhere(
+            page, record, ([0, 0.2, 0.201, 0.3, 0.451, 0.601, 1], [0.5, 0.7, 1], [0, 0.3, 1])
+        )
+
+
+def test_every_lever_moves_the_counts_to_what_redecide_says(show, wines):
+    page = show(wines)
+    assert shown_counts(page) == counts_of(wines)
+    seen = set()
+    for change in ({"alpha": 0.8}, {"beta": 0.35}, {"gamma": 0.27}, {"alpha": 0.3}, {"gamma": 0}):
+        set_levers(page, **change)
+        at = {
+            name: float(page.input_value(f".lever:has(#{name}) input[type=number]"))
+            for name in ("alpha", "beta", "gamma")
+        }
+        other = wines.redecide(**at)
+        assert shown_counts(page) == counts_of(other)
+        seen.add(str(counts_of(other)))
+    assert len(seen) == 5
+    page.click("#as-run")
+    assert shown_counts(page) == counts_of(wines)
+
+
+def test_levers_move_by_keyboard_and_say_where_they_are(show, wines):
+    page = show(wines)
+    page.focus("#alpha")
+    for _ in range(40):
+        page.keyboard.press("ArrowRight")
+    assert page.get_attribute("#alpha", "aria-valuetext") == "0.7"
+    assert shown_counts(page) == counts_of(wines.redecide(alpha=0.7))
+    page.keyboard.press("End")
+    assert shown_counts(page) == counts_of(wines.redecide(alpha=1.0))
+
+
+def test_the_call_and_the_command_follow_the_levers(show, wines):
+    page = show(wines)
+    assert page.text_content("#call") == "GMR(space='auto')"
+    set_levers(page, alpha=0.65, gamma=0.05)
+    call = page.text_content("#call")
+    assert call == "GMR(alpha=0.65, gamma=0.05, space='auto')"
+    gmr = eval(call, {"GMR": GMR})
+    gmr.fit_resample(wines.exhibits.rows, wines.label)
+    assert shown_counts(page) == counts_of(gmr.rectification_)
+    assert page.text_content("#command").endswith("--alpha 0.65 --gamma 0.05")
+
+
+def rows_shown(page):
+    return page.eval_on_selector_all(
+        "#table tbody tr", "(rows) => rows.map((row) => [...row.cells].map((c) => c.textContent))"
+    )
+
+
+def taken(page):
+    with page.expect_download() as download:
+        page.click("#download")
+    with open(download.value.path(), encoding="utf-8-sig", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def test_the_table_is_searched_sorted_filtered_and_taken_along(show, wines):
+    page = show(wines)
+    gone = np.flatnonzero(wines.removed | wines.spared)
+    everything = taken(page)
+    assert {int(one["row"]) for one in everything} == set(gone)
+    frame = wines.exhibits.rows
+    for one in everything:
+        row = int(one["row"])
+        assert one["class"] == wines.label[row]
+        assert one["decision"] == DECISIONS[wines.decisions.decision[row]]
+        assert one["reason"] == REASONS[wines.decisions.reason[row]]
+        assert float(one["alcohol"]) == frame["alcohol"].iloc[row]
+        assert float(one["confidence"]) == pytest.approx(wines.confidence[row], abs=1e-6)
+    # Sorted by a column, up and down.
+    page.click("#table thead button:text-is('alcohol')")
+    assert page.get_attribute("th[aria-sort=ascending]", "title") == "alcohol"
+    up = [float(one["alcohol"]) for one in taken(page)]
+    assert up == sorted(up)
+    page.click("#table thead button:has-text('alcohol')")
+    down = [float(one["alcohol"]) for one in taken(page)]
+    assert down == sorted(up, reverse=True)
+    assert float(rows_shown(page)[0][-1]) == max(up)
+    # Searched.
+    page.fill("#search", "intrusion")
+    found = taken(page)
+    assert [int(one["row"]) for one in found] == np.flatnonzero(
+        wines.removed & (wines.reason == "intrusion")
+    ).tolist()
+    page.fill("#search", "no such thing")
+    assert rows_shown(page) == [["No row fits."]]
+    page.fill("#search", "")
+    # Filtered.
+    page.uncheck("#chips input[data-shows=spared]")
+    wait(page, "!document.querySelector('#table tbody').textContent.includes('spared')")
+    assert {int(one["row"]) for one in taken(page)} == set(np.flatnonzero(wines.removed))
+    page.check("#chips input[data-shows=spared]")
+    page.uncheck("#chips label:has-text('poor') input")
+    wait(page, "document.querySelectorAll('#table tbody tr').length === 1")
+    assert {one["class"] for one in taken(page)} == {"ordinary"}
+
+
+def test_the_table_follows_the_levers_page_by_page(show, wines):
+    page = show(wines)
+    assert page.text_content("#page") == "Page 1 of 6"
+    page.click("#next")
+    assert page.text_content("#page") == "Page 2 of 6"
+    set_levers(page, beta=0.99, gamma=0)
+    wait(page, "document.getElementById('page').textContent !== 'Page 2 of 6'")
+    other = wines.redecide(beta=0.99, gamma=0)
+    assert {int(one["row"]) for one in taken(page)} == set(
+        np.flatnonzero(other.removed | other.spared)
+    )
+
+
+def test_a_click_on_a_row_shows_who_voted_on_it(show, wines):
+    page = show(wines)
+    page.click("#table tbody tr:nth-child(2) td:nth-child(3)")
+    row = int(rows_shown(page)[1][0])
+    known, near, distances = wines.exhibits.neighbours.of(np.array([row]))
+    assert known.all()
+    lines = page.eval_on_selector_all(
+        "#neighbours tbody tr", "(rows) => rows.map((r) => [...r.cells].map((c) => c.textContent))"
+    )
+    assert [int(line[0]) for line in lines] == near[0].tolist()
+    assert [line[1] for line in lines] == wines.label[near[0]].tolist()
+    np.testing.assert_allclose([float(line[2]) for line in lines], distances[0], rtol=1e-4)
+    weights = 1 / (distances[0] + 1e-8)
+    np.testing.assert_allclose(
+        [float(line[3]) for line in lines], weights / weights.sum(), atol=6e-4
+    )
+    assert page.evaluate("document.activeElement.id") == "drawer-title"
+    page.click("#show-on-map")
+    page.keyboard.press("Escape")
+    assert page.is_hidden("#drawer")
+    # By keyboard alone, and back to where one was.
+    page.focus("#table tbody tr:nth-child(3) button")
+    page.keyboard.press("Enter")
+    assert page.is_visible("#drawer")
+    page.click("#drawer-close")
+    assert page.evaluate("document.activeElement.textContent") == rows_shown(page)[2][0]
+
+
+def test_hovering_over_the_map_tells_about_a_row(show):
+    # One class in two corners and the other in a third: each corner is hit blindly.
+    rng = np.random.default_rng(0)
+    X = np.concatenate((rng.normal(0, 0.01, (60, 2)), rng.normal(5, 0.01, (20, 2))))
+    y = np.repeat(["many", "few"], [60, 20])
+    record = cleaned(pd.DataFrame(X, columns=["width", "height"]), y)
+    page = show(record)
+    box = page.locator("#map").bounding_box()
+    page.locator("#map").scroll_into_view_if_needed()
+    box = page.locator("#map").bounding_box()
+    seen = set()
+    for x, up in ((0.0, 0.0), (5.0, 5.0)):
+        left, right, bottom, top = 58, 12, 44, 10
+        low, high = page.evaluate("rectifold.data.points.window[0]")
+        across = (x - low) / (high - low) * (box["width"] - left - right)
+        low, high = page.evaluate("rectifold.data.points.window[1]")
+        along = (up - low) / (high - low) * (box["height"] - bottom - top)
+        page.mouse.move(box["x"] + left + across - 40, box["y"] + 20)
+        page.mouse.move(box["x"] + left + across, box["y"] + box["height"] - bottom - along)
+        page.wait_for_selector(".tip", state="attached")
+        text = page.text_content(".tip")
+        assert "width" in text
+        assert "confidence1.000" in text
+        seen |= {label for label in ("many", "few") if f"all 15 are {label}" in text}
+    assert seen == {"many", "few"}
+
+
+def test_hostile_names_do_not_run_and_are_shown(show):
+    X, y = overlapping_classes((200, 60))
+    frame = pd.DataFrame(
+        X, columns=[HOSTILE, "</script><script>document.title='hacked'</script>", "🍷"]
+    )
+    frame["word"] = HOSTILE
+    frame.index = [f"<img src=x onerror=alert({place})>" for place in range(len(frame))]
+    labels = np.where(y == "class 0", f"a{HOSTILE}", "</textarea></title><svg onload=alert(1)>")
+    record = cleaned(frame, labels, space="auto", alpha=0.7)
+    page = show(record, title="</title><img src=x onerror=\"document.title='hacked'\">")
+    page.click("#table tbody tr:nth-child(1)")
+    assert HOSTILE in page.text_content("#drawer")
+    page.keyboard.press("Escape")
+    page.hover("#map", position={"x": 300, "y": 200})
+    page.fill("#search", "onerror")
+    assert "<img src=x onerror=alert(" in rows_shown(page)[0][0]
+    for place in range(page.locator("#column-classes button").count()):
+        page.locator("#column-classes button").nth(place).click()
+    page.wait_for_timeout(200)
+    assert page.title().startswith("</title>")
+    assert page.query_selector_all("img, iframe, svg[onload], main script") == []
+    found = taken(page)
+    assert found[0]["word"] == HOSTILE
+    assert set(found[0]) >= {HOSTILE, "🍷"}
+
+
+def test_a_spreadsheet_will_not_compute_what_the_download_holds(show):
+    X, y = overlapping_classes((200, 60))
+    frame = pd.DataFrame(X, columns=["a", "b", "c"]).assign(word="=1+1")
+    page = show(cleaned(frame, y, space="auto"))
+    found = taken(page)
+    assert {one["word"] for one in found} == {"'=1+1"}
+    assert any(float(one["a"]) < 0 for one in found)
+
+
+def test_colours_follow_the_system_and_the_button(show, wines):
+    def page_colour(page):
+        return page.evaluate("getComputedStyle(document.body).backgroundColor")
+
+    light, dark = show(wines), show(wines, scheme="dark")
+    assert page_colour(light) == "rgb(246, 247, 249)"
+    assert page_colour(dark) == "rgb(20, 23, 26)"
+    dark.click("#theme")
+    assert page_colour(dark) == page_colour(light)
+
+
+@pytest.mark.parametrize("size", [(1280, 900), (390, 844)])
+def test_nothing_is_wider_than_the_screen(show, size):
+    record = cleaned(*overlapping_classes(), sampling_strategy="not minority", alpha=0.5)
+    page = show(record, size=size, title="A rather_long_title_" * 8)
+    assert page.evaluate("document.documentElement.scrollWidth") <= size[0]
+    page.click("#table tbody tr:nth-child(1)")
+    assert page.evaluate("document.documentElement.scrollWidth") <= size[0]
+
+
+def test_records_with_little_to_show_still_open(show):
+    X, y = overlapping_classes((200, 60))
+    far = X + 100 * (y == "class 1")[:, None]
+    page = show(cleaned(far, y))
+    assert "Nothing was removed" in page.text_content("#happened")
+    assert rows_shown(page) == [["No row fits."]]
+    with pytest.warns(UserWarning, match="nothing is cleaned"):
+        guarded = cleaned(X, y, min_minority=100)
+    page = show(guarded)
+    set_levers(page, alpha=1, beta=0, gamma=1)
+    assert shown_counts(page) == counts_of(guarded)
+    page = show(dataclasses.replace(cleaned(X, y), exhibits=None), X=X[:, :1])
+    page.click("#table tbody tr:nth-child(1)")
+    assert "not in this page" in page.text_content("#drawer")
+
+
+def test_it_prints_in_light_colours(show, wines):
+    page = show(wines, scheme="dark")
+    assert len(page.pdf()) > 20_000
+    page.emulate_media(media="print", color_scheme="dark")
+    assert page.is_hidden("nav")
+    assert page.is_visible("#happened table")
+
+
+def test_a_frame_in_a_notebook_works(browser, wines, tmp_path):
+    (tmp_path / "notebook.html").write_text(
+        f"<!doctype html><meta charset=utf-8>{wines._repr_html_()}", encoding="utf-8"
+    )
+    context = browser.new_context()
+    page = context.new_page()
+    page.goto((tmp_path / "notebook.html").as_uri())
+    page.click("summary")
+    frame = page.frame_locator("iframe")
+    frame.locator("html[data-ready]").wait_for(state="attached")
+    assert frame.locator("#now tbody tr").count() == 3
+    frame.locator("#alpha").focus()
+    page.keyboard.press("End")
+    counts = counts_of(wines.redecide(alpha=1.0))["ordinary"]
+    assert f"{counts[2]:,}" in frame.locator("#now tbody").text_content()
+    context.close()
+
+
+def test_a_table_of_many_rows_opens_and_moves(show):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60_000, 3))
+    y = np.where(rng.random(60_000) < 0.2, "rare", "common")
+    record = cleaned(X, y, n_jobs=-1)
+    assert record.removed.sum() + record.spared.sum() > 4000
+    start = time.perf_counter()
+    page = show(record)
+    assert time.perf_counter() - start < 60
+    shown = page.evaluate("[...rectifold.data.points.row]")
+    assert set(np.flatnonzero(record.removed | record.spared)) <= set(shown)
+    assert "are a sample" in page.text_content("#map-note")
+    set_levers(page, alpha=0.8, gamma=0.3)
+    assert shown_counts(page) == counts_of(record.redecide(alpha=0.8, gamma=0.3))
+    assert "this page tells about" in page.text_content("#rows-note")
+
+
+def test_the_data_in_the_page_is_that_of_the_report(show, wines):
+    page = show(wines)
+    facts = page.evaluate("rectifold.data.summary")
+    assert facts == json.loads(json.dumps(wines.summary()))
+    told = page.evaluate("rectifold.data.told.columns.map((c) => c.values.length)")
+    assert told == [len(one["values"]) for one in wines.report().data["told"]["columns"]]
