@@ -62,9 +62,13 @@ def main(folder=None, data=None):
             page = Path(drafts) / f"{name}.html"
             gmr.rectification_.report(page, title=f"What GMR did to {name}")
             if name == "wines":
-                with shown(browser, page, (1280, 1010), "light") as tab:
-                    tab.locator("#explore").scroll_into_view_if_needed()
-                    tab.evaluate("document.getElementById('explore').scrollIntoView()")
+                with shown(browser, page, (1640, 1000), "light") as tab:
+                    tab.fill("#search", "intrusion")
+                    tab.click("#table tbody tr")
+                    tab.evaluate(
+                        """() => { document.documentElement.style.scrollBehavior = "auto";
+                        document.getElementById("explore").scrollIntoView(); }"""
+                    )
                     tab.wait_for_timeout(700)
                     tab.screenshot(path=README)
             for size, scheme in ((s, c) for s in SIZES for c in ("light", "dark") if folder):

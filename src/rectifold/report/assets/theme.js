@@ -16,7 +16,7 @@ const MARKS = {
 };
 // Thousands of marks would be a blot, and slow to draw: then they are specks, told apart by how dark
 // they are. Symbols under four pixels are drawn as such whatever their shape.
-const CROWD = 2500, SPECK = 3;
+const CROWD = 1500, SPECK = 3;
 const CROWDED = { "intrusion": "--ink", "ambiguity": "--warn", "deep noise": "--accent", "spared": "--soft" };
 const markColour = (id, crowded) => css(crowded ? CROWDED[id] : id === "spared" ? "--soft" : "--ink");
 const SVG = {
