@@ -20,6 +20,8 @@ from recording import Peak, write
 from rectifold import GMR
 
 CHROMIUM = "/usr/bin/chromium"
+#: Waits until a frame has been drawn.
+FRAME = "() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"
 #: Sets a lever; tells when counts, histograms and table have followed, and when the map has.
 MOVE = """([id, value]) => new Promise((done) => {
   const lever = document.getElementById(id), told = document.documentElement.dataset;
@@ -56,7 +58,9 @@ def in_a_browser(page: Path) -> dict[str, object]:
         tab = browser.new_page(viewport={"width": 1400, "height": 1000})
         start = time.perf_counter()
         tab.goto(page.as_uri())
-        tab.wait_for_function("document.documentElement.dataset.ready !== undefined")
+        tab.locator("html[data-ready]").wait_for(state="attached")
+        # Charts are on the screen after the next frame.
+        tab.evaluate(FRAME)
         opened = time.perf_counter() - start
         moves = {
             name: [
@@ -75,6 +79,21 @@ def in_a_browser(page: Path) -> dict[str, object]:
             for place, what in enumerate(("lever", "map"))
         },
     }
+
+
+def line(one: dict[str, object]) -> str:
+    """Write a result as a line of the table in docs/report.md."""
+
+    def spread(times: dict[str, dict[str, int]]) -> str:
+        middle = sorted(lever["median"] for lever in times.values())
+        return f"{middle[0]} to {middle[-1]} ms ({max(t['most'] for t in times.values())})"
+
+    return (
+        f"| {one['table']}, {one['columns']} columns | {one['in_question']:,} | "
+        f"{one['removed'] + one['spared']:,} | {one['make_s']:.1f} s | {one['make_peak_mb']} MB | "
+        f"{one['page_mb']:.1f} MB | {one['open_s']:.1f} s | {spread(one['lever_ms'])} | "
+        f"{spread(one['map_ms'])} |"
+    )
 
 
 def main(rows: int = 1_000_000, columns: int = 30, *, browser: bool = True) -> None:
@@ -105,6 +124,8 @@ def main(rows: int = 1_000_000, columns: int = 30, *, browser: bool = True) -> N
                 one |= in_a_browser(page)
         found.append(one)
         print(one, flush=True)
+    if browser:
+        print("\n".join(map(line, found)))
     write("report", more=("jinja2", "playwright"), tables=found)
 
 

@@ -627,8 +627,9 @@ class TestEntry:
 
     def test_the_extra_is_what_the_entry_point_looks_for(self):
         project = Path(__file__).parents[1] / "pyproject.toml"
-        extra = tomllib.loads(project.read_text())["project"]["optional-dependencies"]["cli"]
-        assert {need.split(">=")[0] for need in extra} == set(cli.EXTRA)
+        extras = tomllib.loads(project.read_text())["project"]["optional-dependencies"]
+        needs = {need.split(">=")[0] for need in [*extras["cli"], *extras["report"]]}
+        assert needs - {"rectifold[report]"} == set(cli.EXTRA)
 
     def test_main_exits_with_the_code(self, folder, monkeypatch):
         with pytest.raises(SystemExit) as caught:
@@ -839,4 +840,8 @@ class TestDemo:
         monkeypatch.setattr(rectifold, "compare", stop)
         code, _, err = run("demo")
         assert (code, "the cleaned table is written" in err) == (130, True)
-        assert sorted(os.listdir("rectifold-demo")) == ["cleaned.csv", "removed.csv"]
+        assert sorted(os.listdir("rectifold-demo")) == [
+            "cleaned.csv",
+            "removed.csv",
+            "report.html",
+        ]

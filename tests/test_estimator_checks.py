@@ -20,6 +20,7 @@ from rectifold import (
     RectifiedClassifier,
     TableSpace,
 )
+from rectifold.report import Report
 
 SAMPLERS = [
     GMR(),
@@ -52,7 +53,7 @@ def test_column_names_are_kept_and_compared():
 
 def public_objects():
     """Every public class, and every public method that the package itself defines."""
-    for cls in (GMR, RectifiedClassifier, Rectification, Evaluation, TableSpace, HEOMSpace):
+    for cls in (GMR, RectifiedClassifier, Rectification, Report, Evaluation, TableSpace, HEOMSpace):
         yield pytest.param(cls, ClassDoc, id=cls.__name__)
         for name, member in vars(cls).items():
             if not name.startswith("_") and inspect.isfunction(member):
