@@ -54,6 +54,10 @@ class Exhibits:
     space: Any
     neighbours: Neighbours
 
+    def __reduce__(self) -> tuple[type[None], tuple[()]]:
+        """Become None in a pickle: a fitted model on disk should not carry its data."""
+        return type(None), ()
+
 
 def keep_neighbours(found: Neighbourhoods, confidence: Floats, room: int = ROOM) -> Neighbours:
     """Keep the neighbours of rows that other thresholds could remove.

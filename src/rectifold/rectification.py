@@ -1,7 +1,7 @@
 """Rectification: the record of one run, what happened to every row and why."""
 
 import json
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -110,10 +110,6 @@ class Rectification:
     index: Any = None
     #: What a report can show besides; None where the record comes from a file or another process.
     exhibits: Exhibits | None = None
-
-    def __getstate__(self) -> list[Any]:
-        """Leave the rows themselves out: a fitted model on disk should not carry its data."""
-        return [None if one.name == "exhibits" else getattr(self, one.name) for one in fields(self)]
 
     @property
     def classes(self) -> npt.NDArray[Any]:

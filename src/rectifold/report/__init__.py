@@ -84,7 +84,7 @@ class Report:
                 self._record, self._X, embedding=self._embedding, budget=budget, **self._told
             )
             page = render(data)
-            if len(page) <= LARGEST or budget.drawn < 100:
+            if len(page.encode()) <= LARGEST or budget.drawn < 100:
                 return data, page
             budget = budget.halved()
 
