@@ -292,15 +292,15 @@ def test_the_table_is_searched_sorted_filtered_and_taken_along(show, wines):
     page = show(wines)
     gone = np.flatnonzero(wines.removed | wines.spared)
     everything = taken(page)
-    assert {int(one["row"]) for one in everything} == set(gone)
+    assert {int(one["rectifold_row"]) for one in everything} == set(gone)
     frame = wines.exhibits.rows
     for one in everything:
-        row = int(one["row"])
-        assert one["class"] == wines.label[row]
-        assert one["decision"] == DECISIONS[wines.decisions.decision[row]]
-        assert one["reason"] == REASONS[wines.decisions.reason[row]]
+        row = int(one["rectifold_row"])
+        assert one["rectifold_class"] == wines.label[row]
+        assert one["rectifold_decision"] == DECISIONS[wines.decisions.decision[row]]
+        assert one["rectifold_reason"] == REASONS[wines.decisions.reason[row]]
         assert float(one["alcohol"]) == frame["alcohol"].iloc[row]
-        assert float(one["confidence"]) == pytest.approx(wines.confidence[row], abs=1e-6)
+        assert float(one["rectifold_confidence"]) == pytest.approx(wines.confidence[row], abs=1e-6)
     # Sorted by a column, up and down.
     page.click("#table thead button:text-is('alcohol')")
     assert page.get_attribute("th[aria-sort=ascending]", "title") == "alcohol"
@@ -313,7 +313,7 @@ def test_the_table_is_searched_sorted_filtered_and_taken_along(show, wines):
     # Searched.
     page.fill("#search", "intrusion")
     found = taken(page)
-    assert [int(one["row"]) for one in found] == np.flatnonzero(
+    assert [int(one["rectifold_row"]) for one in found] == np.flatnonzero(
         wines.removed & (wines.reason == "intrusion")
     ).tolist()
     page.fill("#search", "no such thing")
@@ -322,11 +322,11 @@ def test_the_table_is_searched_sorted_filtered_and_taken_along(show, wines):
     # Filtered.
     page.uncheck("#chips input[data-shows=spared]")
     wait(page, "!document.querySelector('#table tbody').textContent.includes('spared')")
-    assert {int(one["row"]) for one in taken(page)} == set(np.flatnonzero(wines.removed))
+    assert {int(one["rectifold_row"]) for one in taken(page)} == set(np.flatnonzero(wines.removed))
     page.check("#chips input[data-shows=spared]")
     page.uncheck("#chips label:has-text('poor') input")
     wait(page, "document.querySelectorAll('#table tbody tr').length === 1")
-    assert {one["class"] for one in taken(page)} == {"ordinary"}
+    assert {one["rectifold_class"] for one in taken(page)} == {"ordinary"}
 
 
 def test_the_table_follows_the_levers_page_by_page(show, wines):
@@ -337,7 +337,7 @@ def test_the_table_follows_the_levers_page_by_page(show, wines):
     set_levers(page, beta=0.99, gamma=0)
     wait(page, "document.getElementById('page').textContent !== 'Page 2 of 6'")
     other = wines.redecide(beta=0.99, gamma=0)
-    assert {int(one["row"]) for one in taken(page)} == set(
+    assert {int(one["rectifold_row"]) for one in taken(page)} == set(
         np.flatnonzero(other.removed | other.spared)
     )
 
@@ -517,3 +517,186 @@ def test_the_data_in_the_page_is_that_of_the_report(show, wines):
     assert facts == json.loads(json.dumps(wines.summary()))
     told = page.evaluate("rectifold.data.told.columns.map((c) => c.values.length)")
     assert told == [len(one["values"]) for one in wines.report().data["told"]["columns"]]
+
+
+def scrolled(page):
+    return page.evaluate("window.scrollY")
+
+
+def test_the_wheel_and_a_finger_scroll_the_page_over_the_map(show, wines, browser, tmp_path):
+    page = show(wines)
+    page.locator("#map").scroll_into_view_if_needed()
+    page.hover("#map", position={"x": 400, "y": 250})
+    before, view = scrolled(page), page.evaluate("rectifold.view()")
+    page.mouse.wheel(0, 120)
+    page.wait_for_timeout(300)
+    assert scrolled(page) > before
+    assert page.evaluate("rectifold.view()") == view
+    page.hover("#map", position={"x": 400, "y": 250})
+    page.keyboard.down("Control")
+    page.mouse.wheel(0, -240)
+    page.keyboard.up("Control")
+    page.wait_for_timeout(300)
+    assert page.evaluate("rectifold.view()") != view
+    path = tmp_path / "touch.html"
+    wines.report(path)
+    context = browser.new_context(viewport={"width": 390, "height": 844}, has_touch=True)
+    phone = context.new_page()
+    phone.goto(path.as_uri())
+    wait(phone, "document.documentElement.dataset.ready !== undefined")
+    phone.evaluate("document.documentElement.style.scrollBehavior = 'auto'")
+    phone.evaluate("document.getElementById('map').scrollIntoView({ block: 'center' })")
+    before = scrolled(phone)
+    session = context.new_cdp_session(phone)
+    for step in range(16):
+        kind = "touchMove" if step else "touchStart"
+        finger = [{"x": 195, "y": 420 - 10 * step}]
+        session.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": finger})
+        phone.wait_for_timeout(16)
+    session.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
+    wait(phone, f"window.scrollY > {before + 50}")
+    context.close()
+
+
+def test_zoom_buttons_change_what_is_in_view(show, wines):
+    page = show(wines)
+
+    def width():
+        (low, high), _ = page.evaluate("rectifold.view()")
+        return high - low
+
+    first = width()
+    page.click("#zoom-in")
+    assert width() == pytest.approx(0.6 * first, rel=0.02)
+    page.click("#zoom-all")
+    assert width() >= first
+    page.click("#zoom-first")
+    assert width() == pytest.approx(first, rel=0.02)
+
+
+def test_cells_are_shown_searched_and_taken_as_they_are(show):
+    X, y = overlapping_classes((200, 60))
+    codes = np.arange(260)
+    frame = pd.DataFrame(X, columns=["a", "b", "c"])
+    shown = frame.assign(
+        id=4_912_345_678_000 + codes,
+        large=1_234_567_890_123_456_789 + codes,
+        gaps=pd.array([None, *codes[1:] + 2**60], dtype="Int64"),
+        price=123_499.789,
+        text=[f"-{place}.5" for place in codes],
+        reason="zebra",
+    )
+    record = cleaned(frame, np.where(y == "class 0", -1, 1))
+    page = show(record, X=shown)
+    found = taken(page)
+    for one in found:
+        row = int(one["rectifold_row"])
+        assert one["id"] == str(4_912_345_678_000 + row)
+        assert one["large"] == str(1_234_567_890_123_456_789 + row)
+        assert one["gaps"] == ("" if row == 0 else str(2**60 + row))
+        assert one["price"] == "123499.789"
+        assert one["text"] == f"-{row}.5"
+        assert one["rectifold_class"] == str(record.label[row])
+        assert float(one["rectifold_confidence"]) == record.confidence[row]
+    some = found[3]["id"]
+    page.fill("#search", some)
+    assert [one["id"] for one in taken(page)] == [some]
+    assert some in [cell for line in rows_shown(page) for cell in line]
+    page.fill("#search", "zebra")
+    assert len(taken(page)) == len(found)
+    page.fill("#search", "deep noise")
+    assert len(taken(page)) == (record.reason == "deep noise").sum()
+    page.fill("#search", "")
+    page.click("#table thead button:text-is('text')")
+    order = [float(one["text"]) for one in taken(page)]
+    assert order == sorted(order)
+
+
+def test_a_field_without_a_number_changes_nothing(show, wines):
+    page = show(wines)
+    field = ".lever:has(#alpha) input[type=number]"
+    for typed in ("", "1e"):
+        page.fill(field, "0.65")
+        page.press(field, "Enter")
+        page.fill(field, "")
+        page.type(field, typed)
+        page.press(field, "Tab")
+        assert page.input_value(field) == "0.65"
+    for typed, becomes in (("7", "1"), ("-3", "0"), ("0.12345", "0.123")):
+        page.fill(field, typed)
+        page.press(field, "Enter")
+        assert page.input_value(field) == becomes
+        assert shown_counts(page) == counts_of(wines.redecide(alpha=float(becomes)))
+
+
+def test_focus_is_never_lost(show, wines):
+    page = show(wines)
+    page.focus("#table tbody tr:nth-child(2) button")
+    page.keyboard.press("Enter")
+    name = rows_shown(page)[1][0]
+    page.click("#neighbours tbody tr:nth-child(4) button")
+    assert page.evaluate("document.activeElement.id") == "drawer-title"
+    page.keyboard.press("Escape")
+    assert page.evaluate("document.activeElement.textContent") == name
+    page.set_viewport_size({"width": 1100, "height": 800})
+    page.keyboard.press("Enter")
+    page.click("#show-on-map")
+    assert page.is_hidden("#drawer")
+    assert page.evaluate("document.activeElement.id") == "map"
+    page.keyboard.press("Escape")
+    assert page.evaluate("document.querySelector('tr.chosen')") is None
+
+
+def test_thousands_of_ties_do_not_overflow(show):
+    rng = np.random.default_rng(0)
+    n = 200_000
+    labels = encode(np.where(rng.random(n) < 0.98, "a", np.where(rng.random(n) < 0.5, "b", "c")))
+    votes = Votes(
+        predicted=np.where(rng.random(n) < 0.5, 1, 0),
+        confidence=rng.random(n) * 1e-8,
+        majority_confidence=np.zeros(n),
+        larger=np.zeros(n),
+        depth=rng.random(n),
+    )
+    setting = Setting(
+        "euclidean", 5, "exact", 1e-8, None, frozenset({0}), frozenset({1, 2}), keep_floor=True
+    )
+    record = rectify(votes, labels, np.zeros(n, bool), Thresholds(), setting)
+    page = show(record, X=rng.normal(size=(n, 2)))
+    assert shown_counts(page) == counts_of(record)
+
+
+def test_odd_labels_are_named_and_turn_nothing_around(show):
+    X, y = overlapping_classes((200, 60))
+    record = cleaned(X, np.where(y == "class 0", "", "\u202eg\x00np"))
+    page = show(record)
+    assert "\u202e" not in page.content()
+    assert "(empty)" in page.text_content("#chips")
+    assert "\\u202eg\\x00np" in page.text_content("#happened")
+
+
+def test_links_stay_inside_a_notebooks_frame(browser, wines, tmp_path):
+    (tmp_path / "notebook.html").write_text(
+        f"<!doctype html><meta charset=utf-8>{wines._repr_html_()}", encoding="utf-8"
+    )
+    context = browser.new_context()
+    page = context.new_page()
+    page.goto((tmp_path / "notebook.html").as_uri())
+    page.click("summary")
+    frame = page.frame_locator("iframe")
+    frame.locator("html[data-ready]").wait_for(state="attached")
+    frame.locator("nav a", has_text="Rows").click()
+    assert frame.locator("#rows h2").is_visible()
+    assert frame.locator("#now tbody tr").count() == 3
+    context.close()
+
+
+def test_without_scripts_there_are_no_dead_controls(browser, wines, tmp_path):
+    wines.report(tmp_path / "report.html")
+    context = browser.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.goto((tmp_path / "report.html").as_uri())
+    assert page.is_visible("#happened table")
+    assert not page.is_visible("#explore")
+    assert not page.is_visible("#download")
+    context.close()

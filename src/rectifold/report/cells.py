@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numbers
+import re
 from typing import Any
 
 import narwhals.stable.v2 as nw
@@ -14,6 +15,7 @@ from rectifold._typing import Floats, Ints
 
 #: Characters of a cell that a page shows.
 LONGEST = 200
+_UNSEEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 
 class Columns:
@@ -106,23 +108,65 @@ class Columns:
         -------
         list
         """
+        whole_numbers = self._integers(column, rows)
+        if whole_numbers is not None:
+            # JavaScript has no whole numbers beyond these.
+            return [
+                value if value is None or abs(value) < 2**53 else str(value)
+                for value in whole_numbers
+            ]
         values = self.values(column, rows)
         if values.dtype.kind != "f":
-            return [None if value is None else _shown(value) for value in values]
+            return [None if value is None else shown(value) for value in values]
         whole = np.isfinite(values) & (values == np.trunc(values)) & (np.abs(values) < 2**53)
         return [
             int(value) if is_whole else (value if np.isfinite(value) else _odd(value))
             for value, is_whole in zip(values.tolist(), whole.tolist(), strict=True)
         ]
 
+    def _integers(self, column: int, rows: Ints) -> list[int | None] | None:
+        """Read cells of a column that holds whole numbers and nothing else."""
+        if self._frame is not None:
+            series = self._frame.get_column(self._frame.columns[column])
+            if not series.dtype.is_integer():
+                return None
+            cells = series[rows.tolist()].to_list()
+            return [None if _is_missing(cell) else int(cell) for cell in cells]
+        if self._array is None or self._array.dtype.kind not in "iu":
+            return None
+        return [int(value) for value in self._array[rows, column]]
+
 
 def _odd(value: float) -> str | None:
     return None if np.isnan(value) else str(value)
 
 
-def _shown(value: Any) -> str:
-    text = value if isinstance(value, str) else str(value)
+def shown(value: Any) -> str:
+    """Write a name or a cell for a page: short, and with nothing in it that is not seen.
+
+    Parameters
+    ----------
+    value : object
+        What to write.
+
+    Returns
+    -------
+    str
+        Control characters, and those that turn the direction of writing, are written as codes.
+
+    Examples
+    --------
+    >>> from rectifold.report.cells import shown
+    >>> print(shown("a\\x00b"))
+    a\\x00b
+    """
+    text = _UNSEEN.sub(lambda found: found[0].encode("unicode_escape").decode(), str(value))
     return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
+
+
+def shown_label(label: Any) -> str:
+    """Write a label for a page; one without characters is named."""
+    return shown(label) or "(empty)"
 
 
 def _of_series(series: Any) -> npt.NDArray[Any]:

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rectifold._typing import Bools, Floats, Ints
-from rectifold.report.cells import Columns
+from rectifold.report.cells import Columns, shown, shown_label
 
 if TYPE_CHECKING:
     from rectifold.rectification import Rectification
@@ -54,7 +54,7 @@ def differences(record: Rectification, table: Columns) -> list[dict[str, Any]]:
             _add_distribution(one, table, gone, stayed)
         found.append(
             {
-                "label": str(label),
+                "label": shown_label(label),
                 "code": code,
                 "removed": len(gone),
                 "kept": len(stayed),
@@ -86,14 +86,16 @@ def _compared(table: Columns, gone: Ints, stayed: Ints) -> list[dict[str, Any]]:
             for mean in ("removed_mean", "kept_mean"):
                 if mean in facts:
                     facts[mean] = _date(facts[mean])
-            found.append({"column": column, "name": name, **facts, "kind": "date"})
+            found.append({"column": column, "name": shown(name), **facts, "kind": "date"})
             continue
         values = table.values(column)
         if values.dtype.kind == "f":
-            found.append({"column": column, "name": name, **_numbers(values[gone], values[stayed])})
+            found.append(
+                {"column": column, "name": shown(name), **_numbers(values[gone], values[stayed])}
+            )
         else:
             found.append(
-                {"column": column, "name": name, **_categories(values[gone], values[stayed])}
+                {"column": column, "name": shown(name), **_categories(values[gone], values[stayed])}
             )
     return found
 
@@ -127,7 +129,7 @@ def _categories(gone: npt.NDArray[Any], stayed: npt.NDArray[Any]) -> dict[str, A
 
 
 def _word(value: Any) -> str:
-    text = "(missing)" if value is None else str(value)
+    text = "(missing)" if value is None else shown(value)
     return text if len(text) <= 60 else text[:59] + "…"
 
 
@@ -146,7 +148,7 @@ def _compared_sparse(table: Columns, gone: Ints, stayed: Ints) -> list[dict[str,
     return [
         {
             "column": int(column),
-            "name": table.names[column],
+            "name": shown(table.names[column]),
             "kind": "number",
             "difference": float(size[column]),
             "removed_missing": 0.0,

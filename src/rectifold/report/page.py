@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from rectifold.names import in_unicode
+from rectifold.report.cells import shown_label
 
 #: Scripts in the order in which they run; all but the first are ours, in one scope.
 _LIBRARY = "echarts.min.js"
@@ -118,6 +119,7 @@ def _environment() -> Any:
     )
     environment.filters["count"] = lambda number: f"{number:,}"
     environment.filters["percent"] = _percent
+    environment.filters["label"] = shown_label
     return environment
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from rectifold._typing import Ints
 from rectifold._versions import versions
 from rectifold.projection import picture
-from rectifold.report.cells import LONGEST, Columns
+from rectifold.report.cells import Columns, shown, shown_label
 from rectifold.report.choice import Budget, Choice, choose_rows
 from rectifold.report.columns import differences, importance
 from rectifold.report.levers import BARS, bars_of, levers, questions
@@ -75,7 +75,7 @@ def summarise(
         "title": title,
         "version": versions("rectifold").get("rectifold", ""),
         "summary": facts,
-        "labels": [str(label) for label in record.classes],
+        "labels": [shown_label(label) for label in record.classes],
         "largest_first": order.tolist(),
         "warnings": [*warnings_of(record), *notes],
         "python": python_call(record),
@@ -132,6 +132,8 @@ def _points(record: Rectification, choice: Choice, drawn: Any) -> dict[str, Any]
         "drawn": choice.drawn.astype(np.uint8),
         "question": choice.question.astype(np.int32),
         "confidence": record.confidence[rows].astype(np.float32),
+        # All its neighbours carry its own label.
+        "agreed": (record.confidence[rows] == 1).astype(np.uint8),
         "larger": record.votes.larger[rows].astype(np.float32),
         "near": named.astype(np.int32),
         "near_labels": labels.astype(small),
@@ -170,12 +172,7 @@ def _names(index: Any, rows: Ints) -> list[str] | None:
     """Give the labels of rows in a frame's index, where those are more than their positions."""
     if index is None or np.array_equal(np.asarray(index), np.arange(len(index))):
         return None
-    return [_short(name) for name in index[rows]]
-
-
-def _short(name: Any) -> str:
-    text = str(name)
-    return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
+    return [shown(name) for name in index[rows]]
 
 
 def _window(places: Any, choice: Choice) -> list[list[float]]:
@@ -214,8 +211,8 @@ def _told(
     drawn = choice.rows[choice.drawn]
     others = drawn[~np.isin(drawn, told)]
     rows = np.concatenate((told, others))
-    shown = np.sort(by_importance[: budget.columns])
-    left = max(0, budget.cells - len(told) * len(shown))
+    chosen = np.sort(by_importance[: budget.columns])
+    left = max(0, budget.cells - len(told) * len(chosen))
     wide = {int(c) for c in by_importance[: left // max(1, len(others))]}
     near: dict[str, Any] = {"known": np.zeros(len(told), dtype=np.uint8)}
     if record.exhibits is not None:
@@ -237,12 +234,13 @@ def _told(
         # Positions among the points; the first `count` of them are told about in full.
         "point": np.searchsorted(choice.rows, rows).astype(np.int32),
         "count": len(told),
+        "confidence": record.confidence[told],
         "columns": [
             {
-                "name": table.names[column],
+                "name": shown(table.names[column]),
                 "values": table.plain(int(column), rows if int(column) in wide else told),
             }
-            for column in shown
+            for column in chosen
         ],
         "neighbours": near,
     }

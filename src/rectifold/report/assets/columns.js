@@ -14,7 +14,7 @@ function makeColumns(page) {
   const percent = (value) => `${(100 * value).toFixed(1)} %`;
   const signed = (value) => `${value < 0 ? "−" : "+"}${Math.abs(value).toFixed(2)}`;
   const sides = (one) => (one.kind !== "category"
-    ? [cell(one.kept_mean), cell(one.removed_mean)]
+    ? [one.kept_mean, one.removed_mean].map((mean) => (typeof mean === "number" ? figure(mean) : cell(mean)))
     : [one.level === undefined ? "" : `${one.level}: ${percent(one.kept_share)}`, one.level === undefined ? "" : `${one.level}: ${percent(one.removed_share)}`]);
 
   function draw() {

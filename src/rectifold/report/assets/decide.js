@@ -29,12 +29,12 @@ function inOrder(one, isCandidate, tolerance) {
     for (const [place, j] of some.entries()) {
       const before = some[place - 1];
       if (place && confidence[j - start] - confidence[before - start] > tolerance) {
-        order.push(...tied.sort((a, b) => a - b));
+        for (const i of tied.sort((a, b) => a - b)) order.push(i);
         tied = [];
       }
       tied.push(j);
     }
-    order.push(...tied.sort((a, b) => a - b));
+    for (const j of tied.sort((a, b) => a - b)) order.push(j);
     i = end - 1;
   }
   return order;

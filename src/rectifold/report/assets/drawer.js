@@ -4,15 +4,15 @@ function makeDrawer(page) {
   const { data, view } = page, { points, labels } = data;
   const drawer = document.getElementById("drawer"), body = document.getElementById("drawer-body");
   const title = document.getElementById("drawer-title");
-  let opener = null;
+  let opener = null, openedAt = null;
 
   function close() {
-    if (drawer.hidden) return;
-    const point = view.chosen;
+    if (view.chosen === null) return;
     hide();
     page.choose(null);
     // The table has been drawn again since: its button is another one.
-    (opener?.isConnected ? opener : document.querySelector(`#table [data-point="${point}"]`))?.focus?.();
+    const again = document.querySelector(`#table [data-point="${openedAt}"]`);
+    (opener?.isConnected && opener !== document.body ? opener : again ?? document.getElementById("map")).focus();
   }
   document.getElementById("drawer-close").addEventListener("click", close);
   addEventListener("keydown", (event) => { if (event.key === "Escape") close(); });
@@ -28,7 +28,7 @@ function makeDrawer(page) {
       make("h3", {}, "Neighbours"),
       neighbours(point),
       ...(cells.length ? [make("h3", {}, "Columns"), make("table", {}, make("tbody", {}, ...cells.map(([name, value]) => (
-        make("tr", {}, make("th", { scope: "row" }, name), make("td", {}, cell(value))))))),
+        make("tr", {}, make("th", { scope: "row" }, name), make("td", { class: "cell" }, cell(value))))))),
         ...(cells.length < data.n_columns ? [make("p", { class: "hint" }, `${cells.length} of ${data.n_columns} columns: those in which removed rows differ most.`)] : [])]
         : [make("p", { class: "hint" }, "The columns of this row are not in this page.")]),
     );
@@ -43,14 +43,17 @@ function makeDrawer(page) {
       make("tbody", {}, ...near.map((one) => {
         const bar = make("span", { class: "weight", "aria-hidden": "true" });
         bar.style.width = `${(3.5 * one.weight) / most}rem`;
-        return make("tr", {}, make("td", {}, make("button", { type: "button", onclick: () => page.choose(one.point, opener) }, cut(page.nameOf(one.point), 40))),
-          make("td", { class: "word" }, swatchOf(data, points.class[one.point]), cut(labels[points.class[one.point]], 40)),
+        return make("tr", {}, make("td", {}, make("button", { type: "button", onclick: () => page.choose(one.point) }, cut(page.nameOf(one.point), 40))),
+          make("td", { class: "word cell" }, swatchOf(data, points.class[one.point]), cut(labels[points.class[one.point]], 40)),
           make("td", {}, figure(one.distance)), make("td", {}, bar, ` ${share(one.weight)}`));
       })));
   }
 
   function open(from) {
-    opener = from ?? document.activeElement;
+    if (drawer.hidden) {
+      opener = from ?? document.activeElement;
+      openedAt = view.chosen;
+    }
     drawer.hidden = false;
     document.body.classList.add("drawn-aside");
     fill();

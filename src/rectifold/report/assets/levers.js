@@ -12,12 +12,12 @@ function makeLevers(page) {
   form.addEventListener("submit", (event) => event.preventDefault());
   const inputs = LEVERS.map(({ id, sign, says }) => {
     const range = make("input", { type: "range", id, min: 0, max: 1, step: 0.01, "aria-describedby": `${id}-says` });
-    const number = make("input", { type: "number", min: 0, max: 1, step: 0.01, "aria-label": `${id}, as a number` });
+    const number = make("input", { type: "number", min: 0, max: 1, step: 0.01, "aria-label": `${id}, as a number`, title: "To three decimals" });
     const says_ = make("p", { id: `${id}-says` }, says);
     form.append(make("div", { class: "lever" },
       make("label", { for: id }, make("span", {}, `${sign} ${id}`), number), range, says_));
     range.addEventListener("input", () => move(id, Number(range.value)));
-    number.addEventListener("change", () => move(id, Number(number.value)));
+    number.addEventListener("change", () => move(id, number.valueAsNumber));
     return { id, range, number, says: says_, text: says };
   });
   const back = make("button", { type: "button", class: "quiet", id: "as-run" }, "As in this run");
@@ -97,18 +97,27 @@ function makeLevers(page) {
   return { update, redraw: update };
 }
 
+const MOST_CHIPS = 40;
+
 /** Chips: which classes and which outcomes are shown. */
 function makeChips(page) {
   const { data, view } = page;
   const box = document.getElementById("chips");
-  const chip = (set, value, picture, text) => {
+  const chip = (set, value, text) => {
     const input = make("input", { type: "checkbox", "data-shows": String(value) });
     input.checked = set.has(value);
     input.addEventListener("change", () => { input.checked ? set.add(value) : set.delete(value); page.filtered(); });
-    return make("label", {}, input, picture, make("span", { class: "text" }, text));
+    return make("label", { title: text }, input, make("span", { class: "look" }), make("span", { class: "text" }, text));
   };
-  const draw = () => box.replaceChildren(
-    ...data.largest_first.slice(0, 40).map((code) => chip(view.classes, code, swatchOf(data, code), data.labels[code])),
-    ...OUTCOMES.map(({ id, name }) => chip(view.outcomes, id, id === "kept" ? null : markOf(id, view.crowded), name)));
-  return { update() {}, redraw: draw };
+  const most = data.largest_first.slice(0, MOST_CHIPS);
+  const looks = [
+    ...most.map((code) => () => swatchOf(data, code)),
+    ...OUTCOMES.map(({ id }) => () => (id === "kept" ? "" : markOf(id, view.crowded))),
+  ];
+  box.append(
+    ...most.map((code) => chip(view.classes, code, data.labels[code])),
+    ...OUTCOMES.map(({ id, name }) => chip(view.outcomes, id, name)));
+  if (most.length < data.labels.length) box.append(make("span", { class: "hint" }, `${data.labels.length - most.length} more classes are always shown.`));
+  const redraw = () => box.querySelectorAll(".look").forEach((place, at) => place.replaceChildren(looks[at]()));
+  return { update() {}, redraw };
 }

@@ -28,7 +28,7 @@ function open(data) {
       return OUTCOME[decision][decision === KEPT ? 0 : view.now.reason[place]];
     },
     nameOf: (point) => (points.names ? points.names[point] : String(points.row[point])),
-    titleOf: (point) => `Row ${cut(page.nameOf(point), 60)}, ${cut(labels[points.class[point]], 60)}`,
+    titleOf: (point) => `Row ${own(page.nameOf(point))}, ${own(labels[points.class[point]])}`,
     cellsOf(point) {
       const place = toldAt.get(point);
       if (place === undefined) return [];
@@ -43,7 +43,7 @@ function open(data) {
     labelsNear(point) {
       const place = points.near[point];
       if (place < 0) {
-        return points.confidence[point] === 1
+        return points.agreed[point]
           ? `all ${k} are ${cut(labels[points.class[point]], 40)}` : "not in this page";
       }
       const found = Array.from(points.near_labels.subarray(place * k, (place + 1) * k), (code) => cut(labels[code], 24));
@@ -70,8 +70,10 @@ function open(data) {
       parts.table.show();
     },
     showOnMap() {
-      if (matchMedia("(max-width: 60rem)").matches) parts.drawer.hide();
-      document.getElementById("map").scrollIntoView({ block: "center" });
+      const map = document.getElementById("map");
+      if (matchMedia("(max-width: 75rem)").matches) parts.drawer.hide();
+      map.scrollIntoView({ block: "center" });
+      map.focus({ preventScroll: true });
       parts.map.choose(true);
     },
   };
@@ -110,12 +112,22 @@ function open(data) {
       if (name === "map") cost = performance.now() - start;
     }
   });
+  for (const link of document.querySelectorAll('a[href^="#"]')) {
+    // In a notebook's frame the address of this page is that of the notebook.
+    link.addEventListener("click", (event) => {
+      event.preventDefault();
+      const target = document.getElementById(link.hash.slice(1));
+      target.scrollIntoView();
+      target.focus({ preventScroll: true });
+    });
+  }
   // For whoever opens the console: the data, and any thresholds tried on it.
-  globalThis.rectifold = { data, decide: (at) => decide(levers, at) };
+  globalThis.rectifold = { data, decide: (at) => decide(levers, at), view: () => parts.map.inView() };
   document.documentElement.dataset.ready = "";
 }
 
 read().then(open).catch((problem) => {
+  for (const part of document.querySelectorAll("[data-needs-script]")) part.hidden = true;
   const box = document.getElementById("problem");
   box.hidden = false;
   box.textContent = `This page could not be shown: ${problem.message}. It needs a browser of 2023 or later.`;

@@ -1,5 +1,8 @@
 // Map: the rows of the page in two dimensions, what became of them, and who voted on one.
 
+// Pixels around the plot; neighbours that a line is drawn from.
+const MARGIN = { left: 58, right: 12, top: 10, bottom: 44 }, MOST_LINES = 50;
+
 /** Draw the map; `view` says what is shown and where it stands. */
 function makeMap(page) {
   const { data, view } = page, { points } = data;
@@ -8,9 +11,12 @@ function makeMap(page) {
   if (!points.axes) {
     note.textContent = points.note;
     element.hidden = tools.hidden = true;
-    return { update() {}, redraw() {}, choose() {} };
+    return { update() {}, redraw() {}, choose() {}, inView: () => null };
   }
   const chart = chartIn(element);
+  // The map would keep every turn of the wheel to itself; without Ctrl it belongs to the page.
+  element.addEventListener("wheel", (event) => { if (!event.ctrlKey && !event.metaKey) event.stopPropagation(); }, { capture: true });
+  const byFinger = matchMedia("(pointer: coarse)").matches;
   const first = points.window;
   const span = ["x", "y"].map((name, place) => {
     let low = Infinity, high = -Infinity;
@@ -29,8 +35,13 @@ function makeMap(page) {
   const zoom = ([x, y]) => chart.dispatchAction({ type: "dataZoom", batch: [
     { dataZoomId: "x", startValue: x[0], endValue: x[1] }, { dataZoomId: "y", startValue: y[0], endValue: y[1] },
   ] });
-  const window_ = () => chart.getOption().dataZoom.map((one) => [one.startValue, one.endValue]);
-  const by = (factor) => zoom(window_().map(([low, high], place) => {
+  /** What is in view, from the corners of the plot. */
+  function inView() {
+    const [left, bottom] = chart.convertFromPixel("grid", [MARGIN.left, chart.getHeight() - MARGIN.bottom]);
+    const [right, top] = chart.convertFromPixel("grid", [chart.getWidth() - MARGIN.right, MARGIN.top]);
+    return [[left, right], [bottom, top]];
+  }
+  const by = (factor) => zoom(inView().map(([low, high], place) => {
     const middle = (low + high) / 2, half = ((high - low) / 2) * factor;
     return [Math.max(span[place][0], middle - half), Math.min(span[place][1], middle + half)];
   }));
@@ -40,22 +51,24 @@ function makeMap(page) {
   document.getElementById("zoom-all").addEventListener("click", () => zoom(span));
 
   const order = data.largest_first;
+  let isDrawn = false;
   const size = points.row.length > 4000 ? 4 : points.row.length > 1000 ? 5 : 7;
 
   function redraw() {
     const base = (low_high, place) => axis({
-      type: "value", min: low_high[0], max: low_high[1], name: points.axes[place], nameLocation: "middle",
+      type: "value", min: low_high[0], max: low_high[1], name: cut(points.axes[place], 60), nameTruncate: { maxWidth: (place ? element.clientHeight : element.clientWidth) - 90 }, nameLocation: "middle",
       nameGap: place ? 40 : 26, scale: true, axisLabel: { color: css("--soft"), hideOverlap: true, showMinLabel: false, showMaxLabel: false, formatter: figure },
     });
-    const zoomed = chart.getOption() ? window_() : first;
+    const zoomed = isDrawn ? inView() : first;
+    isDrawn = true;
     chart.setOption({
       animation: false,
-      grid: { left: 58, right: 12, top: 10, bottom: 44 },
+      grid: MARGIN,
       xAxis: base(span[0], 0),
       yAxis: base(span[1], 1),
       dataZoom: zoomed.map((one, place) => ({
         id: "xy"[place], type: "inside", [place ? "yAxisIndex" : "xAxisIndex"]: 0, filterMode: "none",
-        startValue: one[0], endValue: one[1], zoomOnMouseWheel: "ctrl", moveOnMouseWheel: false,
+        startValue: one[0], endValue: one[1], zoomOnMouseWheel: "ctrl", moveOnMouseWheel: false, preventDefaultMouseMove: false, moveOnMouseMove: !byFinger,
       })),
       tooltip: tooltip({ trigger: "item", formatter: (hit) => tip(hit) }),
       series: [],
@@ -78,7 +91,10 @@ function makeMap(page) {
       if (outcome.decision !== KEPT) marked[outcome.id].push(i);
       else kept[code].push(i);
     }
-    const crowded = Object.values(marked).some((rows) => rows.length > CROWD);
+    // Marks that are out of view are in nobody's way.
+    const [x, y] = isDrawn ? inView() : first;
+    const seen = (i) => points.x[i] >= x[0] && points.x[i] <= x[1] && points.y[i] >= y[0] && points.y[i] <= y[1];
+    const crowded = Object.values(marked).some((rows) => rows.length > CROWD && rows.filter(seen).length > CROWD);
     // A mark goes over the shape of its class; a speck would hide it.
     if (!crowded) for (const rows of Object.values(marked)) for (const i of rows) kept[points.class[i]].push(i);
     return { kept, marked, crowded };
@@ -108,7 +124,7 @@ function makeMap(page) {
     order.forEach((code, place) => {
       const look = lookOf(data, code);
       add(`class-${code}`, kept[code], {
-        symbol: look.shape, size: kept[code].length > (SIMPLE.has(look.shape) ? 30_000 : CROWD) ? SPECK : place ? size + 1.5 : size, colour: look.colour, opacity: place ? 0.85 : 0.5, z: 2 + place, large: true,
+        symbol: look.shape, size: kept[code].length > (SIMPLE.has(look.shape) ? 30_000 : CROWD) ? SPECK : place ? size + 1.5 : size, colour: look.colour, opacity: place ? 0.9 : 0.65, z: 2 + place, large: true,
       });
     });
     for (const [id, rows] of Object.entries(marked)) {
@@ -120,7 +136,8 @@ function makeMap(page) {
       });
     }
     chart.setOption({ series: [...series, ...chosenSeries()] });
-    element.setAttribute("aria-label", `Map of ${count(kept.reduce((sum, rows) => sum + rows.length, 0))} rows. The table below has the same rows as text.`);
+    const drawn = [...kept, ...(crowded ? Object.values(marked) : [])].reduce((sum, rows) => sum + rows.length, 0);
+    element.setAttribute("aria-label", `Map of ${count(drawn)} rows. The table below has those that go or are spared.`);
     const hidden = data.labels
       .map((label, code) => [label, points.drawn_of_class[code], data.levers.classes[code].size])
       .filter(([, drawn, size_]) => drawn < size_)
@@ -130,7 +147,9 @@ function makeMap(page) {
       : "";
     const out = beyondView;
     const far = out ? ` ${count(out)} ${out === 1 ? "row lies" : "rows lie"} outside the first view: All rows shows them.` : "";
-    note.textContent = `${points.note}${sample}${far} Drag to move, Ctrl and the wheel to zoom, click a row for its neighbours.`;
+    const specks = crowded ? " There are so many marks that they are specks: zoom in, or hide some, for shapes and classes." : "";
+    note.replaceChildren(`${points.note}${sample}${far}${specks}`,
+      make("span", { class: "screen" }, ` ${byFinger ? "Tap" : "Drag to move, Ctrl and the wheel to zoom, click"} a row for its neighbours.`));
   }
 
 
@@ -141,7 +160,7 @@ function makeMap(page) {
     // Lines that were never drawn need not be emptied.
     const most = near ? near.length : chosenSeries.most ?? 0;
     chosenSeries.most = Math.max(most, chosenSeries.most ?? 0);
-    for (let place = 0; place < chosenSeries.most; place++) {
+    for (let place = 0; place < Math.min(MOST_LINES, chosenSeries.most); place++) {
       const one = near?.[place];
       lines.push({
         id: `line-${place}`, type: "line", symbol: "none", silent: true, z: 95, animation: false,
@@ -152,12 +171,11 @@ function makeMap(page) {
     const around = near ? near.map((one) => one.point) : [];
     shown.near = around;
     shown[id] = point === null ? [] : [point];
-    const known = new Set(order.map((code) => lookOf(data, code).shape));
     return [
       ...lines,
       {
         id: "near", type: "scatter", data: around.map((i) => [points.x[i], points.y[i]]), z: 96, emphasis: { disabled: true },
-        symbol: (_, hit) => [...known].includes(lookOf(data, points.class[around[hit.dataIndex]]).shape) ? lookOf(data, points.class[around[hit.dataIndex]]).shape : "circle",
+        symbol: (_, hit) => lookOf(data, points.class[around[hit.dataIndex]]).shape,
         symbolSize: size + 4, itemStyle: { color: (hit) => lookOf(data, points.class[around[hit.dataIndex]]).colour, borderColor: css("--card"), borderWidth: 1 },
       },
       {
@@ -180,11 +198,14 @@ function makeMap(page) {
     }));
   }
 
+  let waiting = null;
+  // Shapes come back where there is room for them.
+  chart.on("datazoom", () => { clearTimeout(waiting); waiting = setTimeout(update, 150); });
   chart.on("click", (hit) => {
     const point = shown[hit.seriesId]?.[hit.dataIndex];
     if (point !== undefined) page.choose(point, element);
   });
-  return { update, redraw, choose };
+  return { update, redraw, choose, inView };
 }
 
 /** What is told about a row on hovering over it. */

@@ -10,15 +10,16 @@ function makeTable(page) {
   let at = 0, rows = [];
 
   const fixed = [
-    { name: points.names ? "index" : "row", of: (i) => (points.names ? page.nameOf(i) : points.row[i]) },
-    { name: "class", of: (i) => labels[points.class[i]], word: true },
-    { name: "neighbours predict", of: (i) => labels[points.predicted[i]], word: true },
-    { name: "decision", of: (i) => DECISIONS[page.outcomeOf(i).decision], word: true },
-    { name: "reason", of: (i) => REASONS[page.outcomeOf(i).reason], word: true },
-    { name: "confidence", of: (i) => points.confidence[i], show: share },
+    ...(points.names ? [{ name: "index", file: "rectifold_index", of: (i) => page.nameOf(i) }] : []),
+    { name: "row", file: "rectifold_row", of: (i) => points.row[i] },
+    { name: "class", file: "rectifold_class", of: (i) => labels[points.class[i]], word: true, swatch: true },
+    { name: "neighbours predict", file: "rectifold_predicted", of: (i) => labels[points.predicted[i]], word: true },
+    { name: "decision", file: "rectifold_decision", of: (i) => DECISIONS[page.outcomeOf(i).decision], word: true, moves: true },
+    { name: "reason", file: "rectifold_reason", of: (i) => REASONS[page.outcomeOf(i).reason], word: true, moves: true },
+    { name: "confidence", file: "rectifold_confidence", of: (i, k) => told.confidence[k], show: share },
   ];
-  const own = told.columns.map(({ name, values }) => ({ name, of: (i, k) => values[k], word: values.some((v) => typeof v === "string") }));
-  const columns = [...fixed, ...own];
+  const theirs = told.columns.map(({ name, values }) => ({ name, of: (i, k) => values[k], word: values.some((v) => typeof v === "string") }));
+  const columns = [...fixed, ...theirs];
   const text = (column, i, k) => {
     const value = column.of(i, k);
     return column.show && typeof value === "number" ? column.show(value) : cell(value);
@@ -26,8 +27,8 @@ function makeTable(page) {
   const lower = [];
 
   /** All the words of a row that do not follow the levers, for the search. */
-  const wordsOf = (k) => (lower[k] ??= [points.row[told.point[k]], ...columns.filter((c) => c.name !== "decision" && c.name !== "reason")
-    .map((c) => cell(c.of(told.point[k], k)))].join("\u0001").toLowerCase());
+  const wordsOf = (k) => (lower[k] ??= columns.filter((column) => !column.moves)
+    .flatMap((column) => [text(column, told.point[k], k), cell(column.of(told.point[k], k))]).join("\u0001").toLowerCase());
 
   function collect() {
     const wanted = search.value.trim().toLowerCase();
@@ -38,7 +39,7 @@ function makeTable(page) {
       if (outcome.decision === KEPT) continue;
       fitting++;
       if (!view.classes.has(points.class[i]) || !view.outcomes.has(outcome.id)) continue;
-      if (wanted && !wordsOf(k).includes(wanted) && !outcome.name.includes(wanted)) continue;
+      if (wanted && !wordsOf(k).includes(wanted) && !`${outcome.name} ${REASONS[outcome.reason]}`.includes(wanted)) continue;
       rows.push(k);
     }
     if (sort.by !== null) {
@@ -47,7 +48,10 @@ function makeTable(page) {
       rows.sort((a, b) => {
         const x = column.of(told.point[a], a), y = column.of(told.point[b], b);
         if (empty(x) || empty(y)) return empty(x) - empty(y);
-        const order = typeof x === "number" && typeof y === "number" ? x - y : String(x).localeCompare(String(y), "en", { numeric: true });
+        const m = asNumber(x), n = asNumber(y);
+        // Numbers come before words, also where they are text.
+        if (Number.isNaN(m) !== Number.isNaN(n)) return way * (Number.isNaN(m) - Number.isNaN(n));
+        const order = Number.isNaN(m) ? String(x).localeCompare(String(y), "en", { numeric: true }) : m === n ? 0 : m - n;
         return way * order || a - b;
       });
     }
@@ -84,7 +88,7 @@ function makeTable(page) {
         const words = text(column, i, k);
         if (place === 0) return make("td", {}, make("button", { type: "button", title: words, "data-point": i }, cut(words, 40)));
         return make("td", { class: column.word ? "word" : null, title: words.length > 24 ? words : null },
-          ...(column.name === "class" && place === 1 ? [swatchOf(data, points.class[i])] : []), words);
+          ...(column.swatch ? [swatchOf(data, points.class[i])] : []), words);
       }));
       line.addEventListener("click", () => { if (!getSelection().toString()) page.choose(i, line.querySelector("button")); });
       return line;
@@ -104,10 +108,10 @@ function makeTable(page) {
     const quoted = (value) => {
       let words = value === null || value === undefined ? "" : String(value);
       // A spreadsheet would compute text that begins like a formula.
-      if (typeof value === "string" && /^[=+\-@\t\r]/.test(words)) words = `'${words}`;
+      if (typeof value === "string" && /^[=+\-@\t\r]/.test(words) && Number.isNaN(asNumber(words))) words = `'${words}`;
       return /[",\r\n]/.test(words) ? `"${words.replaceAll('"', '""')}"` : words;
     };
-    const lines = [columns.map((column) => quoted(column.name)), ...rows.map((k) => columns.map((column) => quoted(column.of(told.point[k], k))))];
+    const lines = [columns.map((column) => quoted(column.file ?? column.name)), ...rows.map((k) => columns.map((column) => quoted(column.of(told.point[k], k))))];
     const blob = new Blob(["\ufeff" + lines.map((line) => line.join(",")).join("\r\n") + "\r\n"], { type: "text/csv" });
     const link = make("a", { href: URL.createObjectURL(blob), download: "rectifold-rows.csv" });
     link.click();

@@ -15,9 +15,10 @@ const MARKS = {
   "spared": "path://M0,-1A1,1,0,1,1,0,1A1,1,0,1,1,0,-1ZM0,-.76A.76,.76,0,1,0,0,.76A.76,.76,0,1,0,0,-.76Z",
 };
 // Thousands of marks would be a blot, and slow to draw: then they are specks, told apart by how dark
-// they are. Symbols under four pixels are drawn as such whatever their shape.
+// they are, with or without colour vision. Symbols under four pixels are drawn as specks whatever
+// their shape.
 const CROWD = 1500, SPECK = 3;
-const CROWDED = { "intrusion": "--ink", "ambiguity": "--warn", "deep noise": "--accent", "spared": "--soft" };
+const CROWDED = { "intrusion": "--speck-1", "ambiguity": "--speck-2", "deep noise": "--speck-3", "spared": "--speck-4" };
 const markColour = (id, crowded) => css(crowded ? CROWDED[id] : id === "spared" ? "--soft" : "--ink");
 const SVG = {
   speck: "M-.5,-.5H.5V.5H-.5Z", circle: "M0,-1A1,1,0,1,1,0,1A1,1,0,1,1,0,-1Z", rect: "M-.9,-.9H.9V.9H-.9Z",

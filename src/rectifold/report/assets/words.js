@@ -30,10 +30,19 @@ function figure(number) {
 /** Write a number where there is little room. */
 const short = (number) => (Number.isInteger(number) && Math.abs(number) < 1e5 ? String(number) : figure(Number(number.toPrecision(3))));
 
-/** Write a cell of the caller's table. */
-const cell = (value) => (
-  value === null || value === undefined ? "" : typeof value === "number" ? figure(value) : String(value)
+/** Write a cell of the caller's table, as it is. */
+const cell = (value) => (value === null || value === undefined ? "" : String(value));
+
+/** Read text that is a number. */
+const NUMBER = /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i;
+const asNumber = (value) => (
+  typeof value === "number" ? value
+    : /^[+-]?inf$/.test(value) ? (value[0] === "-" ? -Infinity : Infinity)
+      : NUMBER.test(value) ? Number(value) : NaN
 );
+
+/** Keep a name from changing the direction of what is around it. */
+const own = (name) => `\u2068${cut(name, 60)}\u2069`;
 
 /** Make an element; children that are no elements become text. */
 function make(tag, attributes = {}, ...children) {
@@ -50,16 +59,16 @@ function make(tag, attributes = {}, ...children) {
 /** Say what becomes of a row, and why. */
 function verdict(data, point, now) {
   const { labels, points } = data;
-  const own = labels[points.class[point]], predicted = labels[points.predicted[point]];
+  const label = labels[points.class[point]], predicted = labels[points.predicted[point]];
   const votes = `the vote for its own class is ${share(points.confidence[point])}`;
   const larger = `the vote for larger classes is ${share(points.larger[point])}`;
-  const neighbours = predicted === own
-    ? `Its neighbours agree that it is ${own}; ${votes}`
-    : `Its neighbours predict ${predicted}; ${votes}`;
+  const neighbours = points.predicted[point] === points.class[point]
+    ? `Its neighbours agree that it is ${own(label)}; ${votes}`
+    : `Its neighbours predict ${own(predicted)}; ${votes}`;
   if (now.decision === KEPT) return `Kept. ${neighbours}.`;
   const stays = now.decision === SPARED;
   if (now.reason === DEEP_NOISE) {
-    return `${stays ? "A candidate, spared by the cap." : "Removed as deep noise."} Its neighbours predict ${predicted}; ${larger}.`;
+    return `${stays ? "A candidate, spared by the cap." : "Removed as deep noise."} Its neighbours predict ${own(predicted)}; ${larger}.`;
   }
   const why = now.reason === INTRUSION ? "an intrusion" : "ambiguous";
   return `${stays ? "A candidate, spared by the floor of its class." : `Removed as ${why}.`} ${neighbours}.`;
