@@ -99,7 +99,7 @@ function open(data) {
       for (const name of ["confidence", "table", "drawer"]) parts[name].update();
       tick("drawn");
       clearTimeout(resting);
-      if (cost < 100) drawMap();
+      if (cost < 150) drawMap();
       else resting = setTimeout(drawMap, 80);
     });
   }

@@ -132,7 +132,8 @@ function makeMap(page) {
         ...(view.crowded
           ? { symbol: "rect", size: SPECK, large: true }
           : { symbol: MARKS[id], size: id === "spared" ? size + 5 : size + 6, large: false }),
-        colour: markColour(id, view.crowded), opacity: 1, z: 90,
+        // Where specks lie over specks, how dark a place is says how many there are.
+        colour: markColour(id, view.crowded), opacity: view.crowded ? Math.max(0.12, Math.min(1, 8000 / rows.length)) : 1, z: 94 - Object.keys(MARKS).indexOf(id),
       });
     }
     chart.setOption({ series: [...series, ...chosenSeries()] });
