@@ -82,8 +82,7 @@ class TestText:
         path = tmp_path / "in.csv"
         path.write_text("a,y\n1,01\n2, \n3,NA\n")
         table = open_table(path)
-        table.frame(["a", "y"], verbatim=["y"])
-        again = pq.read_table(save(table, tmp_path / "o.parquet", [1, 1, 1]))
+        again = pq.read_table(save(table, tmp_path / "o.parquet", [1, 1, 1], verbatim=["y"]))
         assert again.to_pydict() == {"a": [1, 2, 3], "y": ["01", None, "NA"]}
 
     def test_a_given_delimiter_is_taken_and_kept(self, tmp_path):

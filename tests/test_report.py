@@ -17,6 +17,7 @@ import polars as pl
 import pytest
 from imblearn.under_sampling import RandomUnderSampler
 from scipy import sparse
+from sklearn.base import BaseEstimator
 from sklearn.neighbors import NearestNeighbors
 from sklearn.preprocessing import StandardScaler
 
@@ -26,12 +27,12 @@ from rectifold.exhibits import keep_neighbours
 from rectifold.files import FileProblem
 from rectifold.projection import sample_rows
 from rectifold.report import Report
-from rectifold.report.cells import Columns
 from rectifold.report.choice import Budget, choose_rows
 from rectifold.report.columns import differences
 from rectifold.report.levers import questions
 from rectifold.report.page import _asset
 from rectifold.report.summary import plain
+from rectifold.report.table import Columns
 from rectifold.report.wording import warnings_of
 from rectifold.votes import count_votes
 
@@ -224,8 +225,9 @@ def test_a_page_that_would_be_too_large_holds_less(monkeypatch, record):
     big = cleaned(X, y).report()
     assert len(whole.data["points"]["row"]) == 460
     assert len(big.html()) <= 900_000
-    assert big.data["told"]["count"] < 4000
-    assert big.data["summary"]["rows"] == 5000
+    held = json.loads(unpacked(big.html(), "facts"))
+    assert held["told"]["count"] < big.data["told"]["count"] == 4000
+    assert held["summary"] == big.data["summary"]
 
 
 def test_neighbours_and_weights_are_those_that_voted(record):
@@ -401,6 +403,8 @@ def test_without_jinja2_a_notebook_shows_text_and_a_report_says_what_to_install(
         "assert gmr.rectification_._repr_html_() is None\n"
         "gmr.rectification_.report().html()\n"
     )
+    # Data needs no template.
+    code = code.replace("report().html()", "report().json(); gmr.rectification_.report().html()")
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.stderr.strip().splitlines()[-1] == (
         "ImportError: a report needs Jinja2: pip install 'rectifold[report]' installs it."
@@ -435,6 +439,146 @@ def test_a_pipeline_that_is_pickled_carries_no_rows(overlapping):
     secret = np.float64(X[17, 1]).tobytes()
     assert secret not in pickle.dumps(gmr)
     assert secret in pickle.dumps(RandomUnderSampler) + X.tobytes()
+
+
+def test_the_callers_rows_stay_as_they_are(overlapping):
+    X, y = overlapping
+    frame = pd.DataFrame(X, columns=["a", "b", "c"])
+    before = frame.copy(deep=True)
+    record = cleaned(frame, y, space=StandardScaler(copy=False))
+    first = record.report().data["points"]["x"]
+    record._repr_html_()
+    pd.testing.assert_frame_equal(frame, before)
+    np.testing.assert_array_equal(record.report().data["points"]["x"], first)
+
+
+def test_dates_with_a_time_zone_are_dates(overlapping):
+    X, y = overlapping
+    frame = pd.DataFrame(X, columns=["a", "b", "c"])
+    frame["when"] = pd.date_range("2020-01-01", periods=len(y), tz="Europe/Berlin")
+    frame.loc[3, "when"] = None
+    data = cleaned(frame, y, space="auto").report().data
+    kinds = {one["name"]: one["kind"] for one in data["columns"][0]["columns"]}
+    assert kinds["when"] == "date"
+    means = [one for one in data["columns"][0]["columns"] if one["name"] == "when"]
+    assert means[0]["kept_mean"].startswith("2020-")
+
+
+@pytest.mark.parametrize("kind", [np.bool_, np.int8, np.uint8])
+def test_sparse_rows_of_any_type_differ_as_dense_ones_do(overlapping, kind):
+    X, y = overlapping
+    values = (X > 0).astype(kind) if kind is np.bool_ else (np.clip(X * 40, 0, 120)).astype(kind)
+    record = cleaned(X, y)
+    dense, thin = (
+        differences(record, Columns(rows))
+        for rows in (values.astype(float), sparse.csr_matrix(values))
+    )
+    for one, other in zip(dense, thin, strict=True):
+        np.testing.assert_allclose(
+            [column["difference"] for column in one["columns"]],
+            [column["difference"] for column in other["columns"]],
+            atol=1e-12,
+        )
+    json.loads(cleaned(sparse.csr_matrix(values), y).report().json())
+
+
+@pytest.mark.parametrize("factor", [1e40, 1e160, 1e-300])
+def test_numbers_at_the_ends_of_their_range_can_be_shown(overlapping, factor):
+    X, y = overlapping
+    data = json.loads(cleaned(X * factor, y, metric="manhattan").report().json())
+    assert len(set(data["points"]["x"])) > 400
+    assert "nan" not in data["points"]["axes"][0]
+    frame = pd.DataFrame(X, columns=["a", "b", "c"])
+    frame.loc[::5, "c"] = sys.float_info.max
+    json.loads(cleaned(frame, y, space="auto").report().json())
+
+
+def test_places_keep_their_resolution_far_from_zero(overlapping):
+    X, y = overlapping
+    page = cleaned(X, y).report(embedding=X[:, :2] + 1e12).html()
+    facts = json.loads(unpacked(page, "facts"))
+    where = facts["points"]["x"]
+    assert where["array"] == "Float32Array"
+    coded = np.frombuffer(unpacked(page, "arrays"), np.float32, where["n"], where["start"])
+    low, step = facts["points"]["scale"][0]
+    assert len(set(coded)) > 400
+    np.testing.assert_allclose(low + coded.astype(float) * step - 1e12, X[:, 0], atol=1e-3)
+
+
+def test_parameters_of_a_grid_search_are_written_as_plain_numbers(overlapping):
+    X, y = overlapping
+    record = cleaned(X, y, min_minority=np.int64(3), alpha=np.float32(0.75), epsilon=np.float32(1))
+    data = json.loads(record.report().json())
+    assert data["python"] == [["epsilon", "1.0"], ["min_minority", "3"]]
+    assert data["summary"]["min_minority"] == 3
+
+
+def test_a_subclass_with_arguments_of_its_own_can_be_fitted(overlapping):
+    class Mild(GMR):
+        def __init__(self, gamma=0.05):
+            super().__init__(gamma=gamma)
+
+    gmr = Mild()
+    gmr.fit_resample(*overlapping)
+    assert gmr.rectification_.setting.arguments == {"gamma": "0.05"}
+
+
+def test_a_space_that_cannot_transform_again_is_drawn_as_it_was(overlapping):
+    class Once(BaseEstimator):
+        def fit_transform(self, X, y):
+            self.places = np.random.default_rng(len(y)).normal(size=(len(X), 2)) + X[:, :2]
+            return self.places
+
+    X, y = overlapping
+    record = cleaned(X, y, space=Once())
+    places = record.exhibits.space.places
+    points = record.report().data["points"]
+    distances = [
+        np.linalg.norm(rows - rows[0], axis=1)
+        for rows in (places, np.column_stack((points["x"], points["y"])))
+    ]
+    np.testing.assert_allclose(*distances, rtol=1e-6)
+
+
+def test_a_notebook_shows_counts_whatever_became_of_the_rows(overlapping):
+    X, y = overlapping
+    frame = pd.DataFrame(X, columns=["a", "b", "c"])
+    record = cleaned(frame, y)
+    frame.drop(index=range(5), inplace=True)
+    html = record._repr_html_()
+    assert "The rows can&#39;t be shown: X has 455 rows and the record is of 460" in html
+    assert "<iframe" not in html
+
+
+def test_a_note_says_whose_components_are_drawn(overlapping):
+    X, y = overlapping
+    record = cleaned(X, y, space=StandardScaler())
+    assert "in which rows were compared" in record.report().data["points"]["note"]
+    bare = record.without_rows()
+    assert "not of the space" in bare.report(X=X).data["points"]["note"]
+
+
+def test_a_page_of_more_marks_than_it_can_hold_says_how_many_it_draws(overlapping):
+    X, y = overlapping
+    record = cleaned(X, y, alpha=0.9)
+    gone = int((record.removed | record.spared).sum())
+    few = Report(record, budget=Budget(drawn=50, marked=20, next=0, told=5)).data["points"]
+    assert 20 <= few["marked"] < gone
+    assert record.report().data["points"]["marked"] == gone
+
+
+@pytest.mark.parametrize(
+    ("X", "said"),
+    [
+        (5, "X must be a table"),
+        ([[1, 2], [3]] * 230, "rows of different lengths"),
+        (np.zeros((460, 2, 2)), "has 3 dimensions"),
+        (pd.DataFrame(np.zeros((460, 2)), columns=["a", "a"]), "more than one column named 'a'"),
+    ],
+)
+def test_rows_that_are_no_table_get_one_sentence(record, X, said):
+    with pytest.raises((TypeError, ValueError), match=said):
+        record.report(X=X).json()
 
 
 # ---- the command line ----
@@ -557,3 +701,30 @@ def test_rows_without_a_label_do_not_shift_the_others(table):
     data = json.loads(Path("r.json").read_text())
     rows = [data["points"]["names"][at] for at in data["told"]["point"]]
     assert data["told"]["columns"][0]["values"] == [f"row-{row}" for row in rows]
+
+
+def test_a_report_changes_nothing_about_the_other_outputs(table):
+    table["id"] = [f"{place:04d}" for place in range(len(table))]
+    table["label"] = np.where(table["label"] == "rare", "01", "02")
+    table.to_csv("table.csv", index=False)
+    command = "table.csv --target label --ignore id -o {0}.parquet --removed {0}-gone.parquet"
+    assert clean(command.format("a")) == 0
+    assert clean(command.format("b") + " --report r.json") == 0
+    for one, other in (("a", "b"), ("a-gone", "b-gone")):
+        pd.testing.assert_frame_equal(*(pd.read_parquet(f"{n}.parquet") for n in (one, other)))
+    ids = json.loads(Path("r.json").read_text())["told"]["columns"][0]["values"]
+    assert all(len(value) == 4 for value in ids)
+
+
+@pytest.mark.parametrize(
+    ("source", "output"),
+    [
+        ("table.csv.gz", "-o cleaned.csv.gz"),
+        ("cleaned.csv", "-o more-cleaned.csv"),
+        ("./-table.csv", "clean ./-table.csv"),
+    ],
+)
+def test_the_command_in_a_report_names_files_that_can_be_used(table, source, output):
+    table.to_csv(source, index=False)
+    assert clean(f"{source} --target label --ignore id --report r.json") == 0
+    assert output in json.loads(Path("r.json").read_text())["command"]["text"]

@@ -7,7 +7,7 @@ from time import perf_counter
 
 @contextmanager
 def timed(seconds: dict[str, float], stage: str) -> Iterator[None]:
-    """Note in `seconds` how long the ``with`` block took, under the name of its stage."""
+    """Add to `seconds` how long the ``with`` block took, under the name of its stage."""
     start = perf_counter()
     yield
-    seconds[stage] = perf_counter() - start
+    seconds[stage] = seconds.get(stage, 0.0) + perf_counter() - start

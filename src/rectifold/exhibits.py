@@ -53,6 +53,8 @@ class Exhibits:
     #: The fitted transformer in whose space distances were measured, if there was one.
     space: Any
     neighbours: Neighbours
+    #: Rows as points, where the space can't make them again.
+    points: Any = None
 
     def __reduce__(self) -> tuple[type[None], tuple[()]]:
         """Become None in a pickle: a fitted model on disk should not carry its data."""
@@ -107,12 +109,17 @@ def rows_of(exhibits: Exhibits | None, n_rows: int, X: Any = None) -> Any:
     if X is None:
         if exhibits is None:
             raise ValueError(
-                "this record holds no rows to show (it was unpickled, or its rows were on a GPU): "
-                "pass X=, the rows that it was made of, in their order."
+                "this record holds no rows to show (copies and pickles of one hold none, and rows "
+                "on a GPU stay there): pass X=, the rows that it was made of, in their order."
             )
         X = exhibits.rows
     rows = to_host(X) if is_on_device(X) else X
-    count = rows.shape[0] if hasattr(rows, "shape") else len(rows)
+    try:
+        count = rows.shape[0] if hasattr(rows, "shape") else len(rows)
+    except TypeError:
+        raise TypeError(
+            f"X must be a table, such as a NumPy array or a dataframe, and is {rows!r:.60}."
+        ) from None
     if count != n_rows:
         raise ValueError(
             f"X has {count} rows and the record is of {n_rows}: pass the rows that it was made of, "

@@ -354,6 +354,16 @@ class Rectification:
             report.save(checked)
         return report
 
+    def without_rows(self) -> "Rectification":
+        """Give the same record without a reference to the caller's rows and their neighbours.
+
+        Returns
+        -------
+        Rectification
+            Smaller, as one from a pickle is: its report needs ``X=``.
+        """
+        return replace(self, exhibits=None)
+
     def _repr_html_(self) -> str | None:
         """Show counts, warnings and, where the rows are at hand, the report in a notebook."""
         from rectifold.report import notebook

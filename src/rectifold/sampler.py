@@ -9,7 +9,7 @@ import numpy as np
 from imblearn.under_sampling.base import BaseCleaningSampler
 from imblearn.utils import check_sampling_strategy
 from scipy import sparse
-from sklearn.base import _fit_context
+from sklearn.base import BaseEstimator, _fit_context
 from sklearn.utils import _safe_indexing
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_consistent_length, validate_data
@@ -336,7 +336,7 @@ class GMR(BaseCleaningSampler):
             metric=points.metric if isinstance(points.metric, str) else repr(points.metric),
             n_neighbors=neighbourhoods.k,
             engine=engine,
-            epsilon=self.epsilon,
+            epsilon=float(self.epsilon),
             class_weight=self.class_weight,
             strict=strict,
             protected=protected,
@@ -348,14 +348,19 @@ class GMR(BaseCleaningSampler):
         exhibits = None
         # A record that lives on must not hold memory of a device.
         if exhibit and not is_on_device(X):
-            near = keep_neighbours(neighbourhoods, votes.confidence)
-            exhibits = Exhibits(X, self.space_, near)
+            with timed(seconds, "votes"):
+                near = keep_neighbours(neighbourhoods, votes.confidence)
+            again = self.space_ is None or hasattr(self.space_, "transform")
+            exhibits = Exhibits(X, self.space_, near, None if again else points.values)
         with timed(seconds, "rules"):
             return rectify(
                 votes,
                 labels,
                 neighbourhoods.certified,
-                Thresholds(self.alpha, self.beta, self.gamma, self.min_minority),
+                # A grid search hands over scalars of NumPy.
+                Thresholds(
+                    float(self.alpha), float(self.beta), float(self.gamma), int(self.min_minority)
+                ),
                 setting,
                 index=X.index if hasattr(X, "iloc") else None,
                 exhibits=exhibits,
@@ -363,13 +368,11 @@ class GMR(BaseCleaningSampler):
 
     def _arguments(self) -> dict[str, str]:
         """Tell the arguments that are not the defaults, as one would write them."""
-        defaults = inspect.signature(GMR).parameters
-        given = self.get_params(deep=False)
-        return {
-            name: repr(given[name])
-            for name, parameter in defaults.items()
-            if repr(given[name]) != repr(parameter.default)
+        written = {
+            name: (_written(getattr(self, name)), _written(parameter.default))
+            for name, parameter in inspect.signature(GMR).parameters.items()
         }
+        return {name: given for name, (given, default) in written.items() if given != default}
 
     def _check(self, X: Any, y: Any, params: dict[str, Any]) -> Target:
         """Refuse what can't be cleaned, before any long work."""
@@ -473,6 +476,15 @@ class GMR(BaseCleaningSampler):
         tags.input_tags.sparse = not messy
         tags.input_tags.pairwise = self.metric == "precomputed"
         return tags
+
+
+def _written(value: Any) -> str:
+    """Write a value as one would in Python."""
+    if isinstance(value, list):
+        return f"[{', '.join(map(_written, value))}]"
+    if isinstance(value, BaseEstimator):
+        return str(value.__repr__(N_CHAR_MAX=1_000_000))
+    return repr(value.item() if isinstance(value, np.generic) else value)
 
 
 def _rows(data: Any, positions: Ints) -> Any:

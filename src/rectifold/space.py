@@ -222,8 +222,8 @@ def _refuse_columns_without_numbers(X: Any, name: str, hint: str) -> None:
     frame = nw.from_native(X, eager_only=True, pass_through=True)
     if not isinstance(frame, nw.DataFrame):
         return
-    for column in frame.columns:
-        dtype = frame.schema[column]
+    # A schema is made anew whenever it is asked for.
+    for column, dtype in frame.schema.items():
         if dtype.is_numeric() or dtype in (nw.Boolean, nw.Object, nw.Unknown):
             continue
         what = "dates or times" if dtype.is_temporal() else "text or categories"

@@ -198,16 +198,19 @@ def _write(
     gone[labelled[record.removed]] = True
     if request.missing_target == "drop":
         gone |= missing
+    verbatim = [request.target]
     named = outputs if request.report is None else {**outputs, "--report": request.report}
     with whole_files(list(named.values())) as files:
         for (name, path), file in zip(named.items(), files, strict=True):
             if name == "--report":
                 file.write(page or b"")
             elif name == "--output":
-                table.write(file, format_of(path), ~gone, drop=request.drop)
+                table.write(file, format_of(path), ~gone, drop=request.drop, verbatim=verbatim)
             else:
                 added = explain(record, labelled, gone)
-                table.write(file, format_of(path), gone, drop=request.drop, added=added)
+                table.write(
+                    file, format_of(path), gone, drop=request.drop, added=added, verbatim=verbatim
+                )
 
 
 def explain(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ def report_bytes(
     rows = record.exhibits.rows
     if request.ignore:
         # Identifiers tell nothing about distances, and everything about which row is meant.
-        ignored = table.frame(request.ignore).loc[~missing, list(request.ignore)]
+        ignored = table.frame(request.ignore, verbatim=request.ignore).loc[~missing]
         rows = pd.concat([ignored, rows], axis=1)
     report = Report(
         record,
@@ -78,10 +79,10 @@ def as_command(request: Request) -> list[str]:
     """
     from rectifold import GMR
 
-    output = f"cleaned{request.source.suffix}" if request.output is None else request.output
-    words = ["clean", str(request.source), "--target", request.target, "-o", str(output)]
+    output = _another(request.source) if request.output is None else request.output
+    words = ["clean", _path(request.source), "--target", request.target, "-o", _path(output)]
     for option, path in (("--removed", request.removed), ("--report", request.report)):
-        words += [] if path is None else [option, str(path)]
+        words += [] if path is None else [option, _path(path)]
     repeated = {
         "--drop": request.drop,
         "--ignore": request.ignore,
@@ -112,3 +113,15 @@ def as_command(request: Request) -> list[str]:
         shown = "none" if value is None else "tab" if value == "\t" else str(value)
         words += [f"--{name.replace('_', '-')}", shown]
     return words
+
+
+def _another(source: Path) -> Path:
+    """Name a file of the same kind that is not the source."""
+    ending = "".join(source.suffixes[-2:]) if source.suffix == ".gz" else source.suffix
+    name = f"cleaned{ending}"
+    return Path(name if source.name != name else f"more-{name}")
+
+
+def _path(path: Path) -> str:
+    # What begins with a dash would be taken for an option.
+    return f"./{path}" if str(path).startswith("-") else str(path)

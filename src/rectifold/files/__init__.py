@@ -60,6 +60,7 @@ class Table(Protocol):
         *,
         drop: Sequence[str] = (),
         added: Mapping[str, Sequence[Any]] | None = None,
+        verbatim: Sequence[str] = (),
     ) -> None:
         """Write the chosen rows, as untouched as the two formats allow."""
         ...

@@ -161,6 +161,7 @@ class ArrowTable:
         *,
         drop: Sequence[str] = (),
         added: Mapping[str, Sequence[Any]] | None = None,
+        verbatim: Sequence[str] = (),
     ) -> None:
         """Write the chosen rows.
 
@@ -176,6 +177,8 @@ class ArrowTable:
             Columns to leave out.
         added : mapping of str to sequence, optional
             Columns to add, with one value for each row that is written.
+        verbatim : sequence of str
+            Without effect: here every value has its type already.
         """
         # Not drop_columns: a name that it is given twice takes another column along.
         stay = [name for name in self.columns if name not in drop]

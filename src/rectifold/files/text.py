@@ -54,7 +54,6 @@ class TextTable:
         self.form = form
         self.encoding = encoding
         self.index_columns: list[str] = []
-        self._verbatim: Sequence[str] = ()
         self._file = RecordFile(path, form, encoding, delimiter)
         with self._file.opened() as records:
             filled = (record.cells for record in records if record.cells)
@@ -84,7 +83,6 @@ class TextTable:
         """
         import pandas as pd
 
-        self._verbatim = verbatim
         names = self.columns if columns is None else list(columns)
         parsed = [name for name in names if name not in verbatim]
         texts: dict[str, list[str]] = {name: [] for name in names if name in verbatim}
@@ -114,6 +112,7 @@ class TextTable:
         *,
         drop: Sequence[str] = (),
         added: Mapping[str, Sequence[Any]] | None = None,
+        verbatim: Sequence[str] = (),
     ) -> None:
         """Write the chosen rows.
 
@@ -124,18 +123,20 @@ class TextTable:
         form : Format
             How to write. Text of the same kind is copied as it stands; where columns go or
             come, or the delimiter changes, cells go through as text. Other formats get the
-            parsed values; columns that were last read verbatim are whole numbers there only if
-            all their cells are written as such, without zeros or signs to spare.
+            parsed values.
         rows : array of bool
             Which rows to write.
         drop : sequence of str
             Columns to leave out.
         added : mapping of str to sequence, optional
             Columns to add, with one value for each row that is written.
+        verbatim : sequence of str
+            Columns that other formats than text get as numbers only if all their cells are
+            written as whole ones, without zeros or signs to spare; else as text.
         """
         self._file.check_unchanged()
         if form.kind != "text":
-            self._write_arrow(file, form, rows, drop, added)
+            self._write_arrow(file, form, rows, drop, added, verbatim)
             return
         same_kind = form.delimiter == self.form.delimiter
         with compressed(file, form) as binary, self._file.opened() as records:
@@ -155,13 +156,14 @@ class TextTable:
         rows: NDArray[np.bool_],
         drop: Sequence[str],
         added: Mapping[str, Sequence[Any]] | None,
+        verbatim: Sequence[str],
     ) -> None:
         from rectifold.files.arrow import ArrowTable
 
         stay = [name for name in self.columns if name not in drop]
-        frame = self.frame(stay, verbatim=self._verbatim)
+        frame = self.frame(stay, verbatim=verbatim)
         for name in stay:
-            if name in self._verbatim:
+            if name in verbatim:
                 frame[name] = _whole([cell if cell.strip() else None for cell in frame[name]])
         added = {name: _whole(values) for name, values in (added or {}).items()}
         ArrowTable.from_frame(frame).write(file, form, rows, added=added)

@@ -43,18 +43,18 @@ def coordinates(record: Rectification, X: Any, embedding: Any) -> tuple[Floats, 
     rows = rows_of(record.exhibits, n, X)
     # Only the rows that the run had are those that its space knows.
     compared_by = rows if record.exhibits is None else record.exhibits.rows
-    found = picture(record, compared_by, np.arange(n))
+    found = picture(record, compared_by)
     if found is None:
         raise ValueError(
             "with metric='precomputed' rows have no coordinates: pass embedding=, an array with "
             "two coordinates for every row."
         )
-    return found.places, found.axes
+    return found.at(np.arange(n)), found.axes
 
 
 def check_row(row: Any, n_rows: int) -> int:
     """Give the position of a row, or say in one sentence that there is none such."""
-    if not isinstance(row, int | np.integer) or not 0 <= row < n_rows:
+    if isinstance(row, bool) or not isinstance(row, int | np.integer) or not 0 <= row < n_rows:
         raise ValueError(
             f"row={row!r} is not the position of a row: it must be in 0 to {n_rows - 1}."
         )

@@ -36,6 +36,9 @@ def plot_rank_heatmap(ranks: pd.DataFrame, *, axes: Any = None) -> Any:
     >>> [text.get_text() for text in plot_rank_heatmap(ranks).texts]
     ['1.20', '1.60', '1.40', '1.80', '1.40', '1.60']
     """
+    if not hasattr(ranks, "columns"):
+        raise TypeError("ranks must be a dataframe: a row for each method, a column for each rank.")
+    ranks = ranks.astype(float)
     with mpl.rc_context(STYLE):
         (panel,) = make_panels(axes, 1, figsize=heatmap_size(ranks))
         panel.imshow(ranks, cmap="RdYlGn_r", vmin=1, vmax=max(2, len(ranks)), aspect="auto")

@@ -8,6 +8,7 @@ import matplotlib as mpl
 import numpy as np
 import numpy.typing as npt
 from matplotlib.patches import Rectangle
+from sklearn.base import is_classifier
 
 from rectifold._typing import Bools, Ints
 from rectifold.plot.boundary import draw_boundaries, smooth_classifier
@@ -89,6 +90,10 @@ def plot_rectification(
     '(c) cleaned: 825 of 0, 155 of 1'
     """
     record = record_of(gmr)
+    if estimator is not None and not (hasattr(estimator, "fit") and is_classifier(estimator)):
+        raise TypeError(
+            f"estimator must be a classifier of scikit-learn, and is {estimator!r:.60}."
+        )
     points, names = coordinates(record, X, embedding)
     row = telling(record) if row is None else check_row(row, len(points))
     sample = np.zeros(len(points), dtype=bool)

@@ -16,7 +16,7 @@ from rectifold.files import FileProblem, check_outputs, write_whole
 from rectifold.projection import check_embedding
 from rectifold.report.choice import Budget
 from rectifold.report.page import render, render_summary
-from rectifold.report.summary import plain, summarise
+from rectifold.report.summary import Material, plain
 from rectifold.report.wording import warnings_of
 
 if TYPE_CHECKING:
@@ -26,7 +26,9 @@ TITLE = "What GMR did"
 #: Bytes of a page.
 LARGEST = 8_000_000
 #: A notebook keeps what it shows, so that its page holds less.
-IN_A_NOTEBOOK = Budget(drawn=4_000, next=1_000, told=500, cells=20_000)
+IN_A_NOTEBOOK = Budget(drawn=4_000, marked=10_000, next=1_000, told=500, cells=20_000)
+#: Rows of which a smaller page would make no sense.
+_LEAST = 100
 _ENDINGS = (".html", ".htm", ".json")
 
 
@@ -77,21 +79,21 @@ class Report:
         self._budget = budget or Budget()
 
     @cached_property
-    def _both(self) -> tuple[dict[str, Any], str]:
-        budget = self._budget
-        while True:
-            data = summarise(
-                self._record, self._X, embedding=self._embedding, budget=budget, **self._told
-            )
-            page = render(data)
-            if len(page.encode()) <= LARGEST or budget.drawn < 100:
-                return data, page
-            budget = budget.halved()
+    def _material(self) -> Material:
+        return Material(self._record, self._X, embedding=self._embedding, **self._told)
 
-    @property
+    @cached_property
     def data(self) -> dict[str, Any]:
         """All that the report shows."""
-        return self._both[0]
+        return self._material.summarise(self._budget)
+
+    @cached_property
+    def _page(self) -> str:
+        budget, page = self._budget, render(self.data)
+        while len(page.encode()) > LARGEST and budget.drawn > _LEAST:
+            budget = budget.halved()
+            page = render(self._material.summarise(budget))
+        return page
 
     def html(self) -> str:
         """Give the page.
@@ -99,9 +101,10 @@ class Report:
         Returns
         -------
         str
-            One HTML document with all that it needs inside.
+            One HTML document with all that it needs inside. Where it would be larger than
+            8 MB, it holds fewer rows than `data`.
         """
-        return self._both[1]
+        return self._page
 
     def json(self) -> str:
         """Give the data behind the page as JSON.
@@ -147,11 +150,14 @@ def notebook(record: Rectification) -> str | None:
     """
     if find_spec("jinja2") is None:
         return None
-    page = None
+    page, said = None, warnings_of(record)
     if record.exhibits is not None:
-        page = Report(record, budget=IN_A_NOTEBOOK).html()
-    facts = {"title": TITLE, "summary": record.summary(), "warnings": warnings_of(record)}
-    return render_summary(facts, page)
+        try:
+            page = Report(record, budget=IN_A_NOTEBOOK).html()
+        except Exception as problem:
+            # A cell that shows a record must show something, whatever became of its rows.
+            said.append(f"The rows can't be shown: {problem}")
+    return render_summary({"title": TITLE, "summary": record.summary(), "warnings": said}, page)
 
 
 def check_path(path: str | Path, name: str = "path") -> Path:

@@ -21,6 +21,8 @@ class Budget:
 
     #: Rows that are drawn while they are kept.
     drawn: int = 20_000
+    #: Rows that the run removed or spared: all of them, unless that is beyond all bounds.
+    marked: int = 400_000
     #: Rows besides that other thresholds would remove, drawn once they do.
     next: int = 10_000
     #: Rows with all their columns and neighbours.
@@ -33,7 +35,12 @@ class Budget:
     def halved(self) -> Budget:
         """Give a smaller one."""
         return Budget(
-            self.drawn // 2, self.next // 2, self.told // 2, self.cells // 2, self.columns
+            self.drawn // 2,
+            self.marked // 2,
+            self.next // 2,
+            self.told // 2,
+            self.cells // 2,
+            self.columns,
         )
 
 
@@ -79,12 +86,20 @@ def choose_rows(record: Rectification, found: list[Question], budget: Budget) ->
     rest = rows[~(record.removed | record.spared)[rows]]
     upcoming = rest[np.argsort(record.confidence[rest], kind="stable")[: budget.next]]
     held = drawn.copy()
-    held[marked] = True
+    held[_some(marked, budget.marked)] = True
     held[upcoming] = True
     went = marked[np.lexsort((marked, record.confidence[marked], ~record.removed[marked]))]
     told = np.concatenate((went, upcoming))[: budget.told]
+    held[told] = True
     if record.exhibits is not None:
         # So that a row can be shown among those that voted on it.
         held[record.exhibits.neighbours.of(told)[1].ravel()] = True
     kept = np.flatnonzero(held)
     return Choice(kept, drawn[kept], told, question[kept])
+
+
+def _some(rows: Ints, most: int) -> Ints:
+    """Take rows at random, the same each time, where there are too many."""
+    if len(rows) <= most:
+        return rows
+    return np.random.default_rng(0).choice(rows, most, replace=False)

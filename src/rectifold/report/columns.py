@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from rectifold._typing import Bools, Floats, Ints
-from rectifold.report.cells import Columns, shown, shown_label
+from rectifold._typing import Floats, Ints
+from rectifold.report.table import Column, Columns, shown, shown_label
 
 if TYPE_CHECKING:
     from rectifold.rectification import Rectification
@@ -20,8 +19,8 @@ _DRAWN = 12
 _LISTED = 100
 #: Bars of a distribution, and categories that are named.
 _BARS, _CATEGORIES = 20, 8
-#: Categories of a column that are compared: the most frequent.
-_LOOKED_AT = 50
+#: Where a category takes up all of one side and nothing of the other, shares have no spread.
+_APART = 10.0
 
 
 def differences(record: Rectification, table: Columns) -> list[dict[str, Any]]:
@@ -41,28 +40,38 @@ def differences(record: Rectification, table: Columns) -> list[dict[str, Any]]:
         different first. The "difference" of numbers is that of their means over the pooled standard
         deviation; of categories, the largest difference of shares in units of the same kind.
     """
-    found = []
-    for code, label in enumerate(record.classes):
+    sides = {}
+    for code in range(len(record.classes)):
         mine = record.target.codes == code
-        gone = np.flatnonzero(mine & record.removed)
-        stayed = np.flatnonzero(mine & ~record.removed)
-        if not len(gone) or not len(stayed):
-            continue
-        compared = _compared(table, gone, stayed)
-        compared.sort(key=lambda one: -abs(one["difference"]))
-        for one in compared[:_DRAWN]:
-            _add_distribution(one, table, gone, stayed)
-        found.append(
-            {
-                "label": shown_label(label),
-                "code": code,
-                "removed": len(gone),
-                "kept": len(stayed),
-                "n_columns": len(compared),
-                "columns": compared[:_LISTED],
-            }
-        )
-    return found
+        gone, stayed = np.flatnonzero(mine & record.removed), np.flatnonzero(mine & ~record.removed)
+        if len(gone) and len(stayed):
+            sides[code] = gone, stayed
+    if not sides:
+        return []
+    compared: dict[int, list[dict[str, Any]]] = {code: [] for code in sides}
+    if table.sparse is not None:
+        compared = {code: _compared_sparse(table, *sides[code]) for code in sides}
+    else:
+        for column, name in enumerate(table.names):
+            # A column is read once, whatever the number of classes.
+            own = table.read(column)
+            for code, (gone, stayed) in sides.items():
+                facts = _compared(own, gone, stayed)
+                compared[code].append({"column": column, "name": shown(name), **facts})
+    for lines in compared.values():
+        lines.sort(key=lambda one: -abs(one["difference"]))
+    _add_distributions(compared, table, sides)
+    return [
+        {
+            "label": shown_label(record.classes[code]),
+            "code": code,
+            "removed": len(sides[code][0]),
+            "kept": len(sides[code][1]),
+            "n_columns": len(lines),
+            "columns": lines[:_LISTED],
+        }
+        for code, lines in compared.items()
+    ]
 
 
 def importance(compared: list[dict[str, Any]], n_columns: int) -> Ints:
@@ -75,62 +84,52 @@ def importance(compared: list[dict[str, Any]], n_columns: int) -> Ints:
     return np.argsort(-largest, kind="stable")
 
 
-def _compared(table: Columns, gone: Ints, stayed: Ints) -> list[dict[str, Any]]:
-    if table.sparse is not None:
-        return _compared_sparse(table, gone, stayed)
-    found = []
-    for column, name in enumerate(table.names):
-        if table.is_date(column):
-            seconds = table.seconds(column)
-            facts = _numbers(seconds[gone], seconds[stayed])
-            for mean in ("removed_mean", "kept_mean"):
-                if mean in facts:
-                    facts[mean] = _date(facts[mean])
-            found.append({"column": column, "name": shown(name), **facts, "kind": "date"})
-            continue
-        values = table.values(column)
-        if values.dtype.kind == "f":
-            found.append(
-                {"column": column, "name": shown(name), **_numbers(values[gone], values[stayed])}
-            )
-        else:
-            found.append(
-                {"column": column, "name": shown(name), **_categories(values[gone], values[stayed])}
-            )
-    return found
-
-
-def _numbers(gone: Floats, stayed: Floats) -> dict[str, Any]:
-    a, b = gone[np.isfinite(gone)], stayed[np.isfinite(stayed)]
+def _compared(column: Column, gone: Ints, stayed: Ints) -> dict[str, Any]:
+    if column.kind == "category":
+        return _categories(column, gone, stayed)
+    a, b = column.numbers[gone], column.numbers[stayed]
+    missing = {"removed_missing": np.isnan(a).mean(), "kept_missing": np.isnan(b).mean()}
     facts: dict[str, Any] = {
-        "kind": "number",
+        "kind": column.kind,
         "difference": 0.0,
-        "removed_missing": 1 - len(a) / len(gone),
-        "kept_missing": 1 - len(b) / len(stayed),
+        **{name: float(share) for name, share in missing.items()},
     }
-    if len(a) and len(b):
-        spread = _pooled(a.var(), b.var())
-        facts["removed_mean"], facts["kept_mean"] = float(a.mean()), float(b.mean())
-        facts["difference"] = float((a.mean() - b.mean()) / spread) if spread else 0.0
+    a, b = a[np.isfinite(a)], b[np.isfinite(b)]
+    if not len(a) or not len(b):
+        return facts
+    # In units of a power of two, so that no square leaves the range of floats.
+    unit = _unit(a, b)
+    p, q = np.ldexp(a, -unit), np.ldexp(b, -unit)
+    spread = np.sqrt((p.var() + q.var()) / 2)
+    if spread > 0:
+        facts["difference"] = float((p.mean() - q.mean()) / spread)
+    for name, mean in (("removed_mean", p.mean()), ("kept_mean", q.mean())):
+        value = float(np.ldexp(mean, unit))
+        facts[name] = _date(value) if column.kind == "date" else value
     return facts
 
 
-def _categories(gone: npt.NDArray[Any], stayed: npt.NDArray[Any]) -> dict[str, Any]:
-    a, b = Counter(map(_word, gone)), Counter(map(_word, stayed))
-    best: dict[str, Any] = {"kind": "category", "difference": 0.0}
-    for level in sorted({level for one in (a, b) for level, _ in one.most_common(_LOOKED_AT)}):
-        p, q = a[level] / len(gone), b[level] / len(stayed)
-        spread = _pooled(p * (1 - p), q * (1 - q))
-        # Where a level takes up all of one side and nothing of the other there is no spread.
-        size = (p - q) / spread if spread else 0.0 if p == q else float(np.sign(p - q)) * 10
-        if abs(size) > abs(best["difference"]):
-            best |= {"difference": size, "level": level, "removed_share": p, "kept_share": q}
-    return best
+def _unit(*parts: Floats) -> int:
+    largest = max(float(np.abs(part).max()) for part in parts)
+    return int(np.frexp(largest)[1])
 
 
-def _word(value: Any) -> str:
-    text = "(missing)" if value is None else shown(value)
-    return text if len(text) <= 60 else text[:59] + "…"
+def _categories(column: Column, gone: Ints, stayed: Ints) -> dict[str, Any]:
+    p, q = (_shares_of_levels(column, rows) for rows in (gone, stayed))
+    spread = np.sqrt((p * (1 - p) + q * (1 - q)) / 2)
+    apart = np.sign(p - q) * _APART
+    size = np.divide(p - q, spread, out=np.where(p == q, 0.0, apart), where=spread > 0)
+    at = int(np.abs(size).argmax())
+    found: dict[str, Any] = {"kind": "category", "difference": float(size[at])}
+    if size[at]:
+        level, shares = column.levels[at], (float(p[at]), float(q[at]))
+        found |= {"level": level, "removed_share": shares[0], "kept_share": shares[1]}
+    return found
+
+
+def _shares_of_levels(column: Column, rows: Ints) -> npt.NDArray[np.float64]:
+    counts = np.bincount(column.codes[rows], minlength=len(column.levels))
+    return np.asarray(counts / len(rows))
 
 
 def _compared_sparse(table: Columns, gone: Ints, stayed: Ints) -> list[dict[str, Any]]:
@@ -143,12 +142,12 @@ def _compared_sparse(table: Columns, gone: Ints, stayed: Ints) -> list[dict[str,
         means.append(mean)
         spreads.append(np.maximum(square - mean**2, 0))
     pooled = np.sqrt((spreads[0] + spreads[1]) / 2)
-    size = np.divide(means[0] - means[1], pooled, out=np.zeros_like(pooled), where=pooled > 0)
-    first = np.argsort(-np.abs(size), kind="stable")
+    some = (pooled > 0) & np.isfinite(pooled)
+    size = np.divide(means[0] - means[1], pooled, out=np.zeros_like(pooled), where=some)
     return [
         {
-            "column": int(column),
-            "name": shown(table.names[column]),
+            "column": column,
+            "name": shown(name),
             "kind": "number",
             "difference": float(size[column]),
             "removed_missing": 0.0,
@@ -156,44 +155,51 @@ def _compared_sparse(table: Columns, gone: Ints, stayed: Ints) -> list[dict[str,
             "removed_mean": float(means[0][column]),
             "kept_mean": float(means[1][column]),
         }
-        for column in first
+        for column, name in enumerate(table.names)
     ]
 
 
-def _pooled(one: float, other: float) -> float:
-    return float(np.sqrt((one + other) / 2))
+def _add_distributions(
+    compared: dict[int, list[dict[str, Any]]],
+    table: Columns,
+    sides: dict[int, tuple[Ints, Ints]],
+) -> None:
+    """Count how the values of the most different columns are distributed."""
+    wanted: dict[int, list[tuple[int, dict[str, Any]]]] = {}
+    for code, lines in compared.items():
+        for one in lines[:_DRAWN]:
+            wanted.setdefault(one["column"], []).append((code, one))
+    for column, places in wanted.items():
+        own = table.read(column)
+        for code, one in places:
+            _add_distribution(one, own, *sides[code])
 
 
-def _add_distribution(one: dict[str, Any], table: Columns, gone: Ints, stayed: Ints) -> None:
-    if one["kind"] == "date":
-        seconds = table.seconds(one["column"])
-        a, b = seconds[gone], seconds[stayed]
-    else:
-        a, b = (table.values(one["column"], rows) for rows in (gone, stayed))
-    if one["kind"] != "category":
-        both = np.concatenate((a[np.isfinite(a)], b[np.isfinite(b)]))
-        if not len(both):
-            return
-        # Far-off values would squeeze all others into one bar; they are counted in the last ones.
-        low, high = _window(both)
-        edges = np.linspace(low, high, _BARS + 1)
-        is_date = one["kind"] == "date"
-        one["edges"] = [_date(edge) for edge in edges] if is_date else edges.tolist()
-        one["cut"] = bool(both.min() < low or both.max() > high)
-        one["removed_shares"], one["kept_shares"] = (
-            _shares(values[np.isfinite(values)], edges) for values in (a, b)
-        )
+def _add_distribution(one: dict[str, Any], column: Column, gone: Ints, stayed: Ints) -> None:
+    if column.kind == "category":
+        p, q = (_shares_of_levels(column, rows) for rows in (gone, stayed))
+        most = sorted(
+            np.flatnonzero(np.maximum(p, q)),
+            key=lambda at: (-max(p[at], q[at]), column.levels[at]),
+        )[:_CATEGORIES]
+        one["levels"] = [column.levels[at] for at in most]
+        one["removed_shares"], one["kept_shares"] = p[most].tolist(), q[most].tolist()
         return
-    words = [Counter(map(_word, values)) for values in (a, b)]
-    shares = {
-        level: max(count[level] / max(1, count.total()) for count in words)
-        for level in words[0] | words[1]
-    }
-    levels = sorted(shares, key=lambda level: (-shares[level], level))[:_CATEGORIES]
-    one["levels"] = levels
+    a, b = (column.numbers[rows] for rows in (gone, stayed))
+    a, b = a[np.isfinite(a)], b[np.isfinite(b)]
+    both = np.concatenate((a, b))
+    if not len(both):
+        return
+    unit = _unit(both)
+    # Far-off values would squeeze all others into one bar; they are counted in the outer ones.
+    low, high = _window(np.ldexp(both, -unit))
+    edges = np.linspace(low, high, _BARS + 1)
     one["removed_shares"], one["kept_shares"] = (
-        [count[level] / max(1, count.total()) for level in levels] for count in words
+        _shares(np.ldexp(values, -unit), edges) for values in (a, b)
     )
+    edges = np.ldexp(edges, unit)
+    one["cut"] = bool(both.min() < edges[0] or both.max() > edges[-1])
+    one["edges"] = [_date(edge) for edge in edges] if column.kind == "date" else edges.tolist()
 
 
 def _window(values: Floats) -> tuple[float, float]:
@@ -201,7 +207,7 @@ def _window(values: Floats) -> tuple[float, float]:
     least, most = float(values.min()), float(values.max())
     if most - least <= 2 * (high - low) or low == high:
         low, high = least, most
-    return (low, high) if high > low else (low - 0.5, low + 0.5)
+    return (low, high) if high > low else (low - 0.25, low + 0.25)
 
 
 def _date(seconds: float) -> str:
@@ -209,6 +215,5 @@ def _date(seconds: float) -> str:
 
 
 def _shares(values: Floats, edges: Floats) -> list[float]:
-    inside: Bools | Floats = np.clip(values, edges[0], edges[-1])
-    counts, _ = np.histogram(inside, edges)
+    counts, _ = np.histogram(np.clip(values, edges[0], edges[-1]), edges)
     return [float(share) for share in counts / max(1, len(values))]

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from rectifold.names import in_unicode
-from rectifold.report.cells import shown_label
+from rectifold.report.table import shown_label
 
 #: Scripts in the order in which they run; all but the first are ours, in one scope.
 _LIBRARY = "echarts.min.js"
@@ -31,6 +31,10 @@ _SCRIPTS = (
     "columns.js",
     "main.js",
 )
+#: Beyond so many points, places are rounded to 1 in 65,536 of a window that holds nearly all.
+_EXACT = 100_000
+#: Rows beyond are drawn there: a page has single precision.
+_FARTHEST = 1e30
 #: How JavaScript calls arrays of these types.
 _ARRAYS = {
     "uint8": "Uint8Array",
@@ -157,9 +161,35 @@ def _packed(data: dict[str, Any]) -> tuple[str, str]:
         return {"array": _ARRAYS[value.dtype.name], "start": start, "n": value.size, "steps": delta}
 
     # Lists hold no arrays, but for those of classes.
-    facts = refer({**data, "levers": _by_place(data["levers"])})
+    facts = refer(
+        {
+            **data,
+            "levers": _by_place(data["levers"]),
+            "points": _with_few_bytes(data["points"]),
+        }
+    )
     text = json.dumps(facts, allow_nan=False, separators=(",", ":"))
     return _compressed(text.encode()), _compressed(b"".join(parts))
+
+
+def _with_few_bytes(points: dict[str, Any]) -> dict[str, Any]:
+    """Write places in few bytes: in steps of a scale, from a low end."""
+    if points["axes"] is None:
+        return points
+    places = np.clip(np.column_stack((points["x"], points["y"])), -_FARTHEST, _FARTHEST)
+    if len(places) <= _EXACT:
+        # From the low end, so that single precision is enough wherever that lies.
+        low = places.min(axis=0)
+        step = np.ones(2)
+        coded = (places - low).astype(np.float32)
+    else:
+        low, high = np.quantile(places, [0.001, 0.999], axis=0)
+        width = np.where(high > low, high - low, 1.0)
+        low, high = low - 2 * width, high + 2 * width
+        step = (high - low) / 65_535
+        coded = np.round((np.clip(places, low, high) - low) / step).astype(np.uint16)
+    scale = np.column_stack((low, step)).tolist()
+    return {**points, "x": coded[:, 0], "y": coded[:, 1], "scale": scale}
 
 
 def _by_place(levers: dict[str, Any]) -> dict[str, Any]:

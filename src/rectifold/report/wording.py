@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import re
 import shlex
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -13,7 +15,7 @@ from rectifold.target import named
 if TYPE_CHECKING:
     from rectifold.rectification import Rectification
 
-#: Parameters of GMR that are options of the command line, and how those are written.
+#: Parameters of GMR that are options of the command line, under the same names.
 _OPTIONS = (
     *("n_neighbors", "metric", "metric_threshold", "epsilon", "min_minority"),
     *("class_weight", "space", "engine", "device"),
@@ -57,14 +59,14 @@ def warnings_of(record: Rectification) -> list[str]:
         if record.setting.role(code) == "protected":
             most = cap(thresholds.gamma, int(sizes[code]))
             said.append(
-                f"The cap of class {named(label)} was reached: {spared:,} candidates were spared. "
+                f"The cap of class {named(label)} was reached: {_spared(spared)}. "
                 f"gamma = {thresholds.gamma:g} lets {_rows(most)} of {sizes[code]:,} go, and "
                 f"{spared + int((mine & record.removed).sum()):,} met the threshold."
             )
         else:
             said.append(
-                f"Class {named(label)} reached its floor: {spared:,} candidates were spared, so "
-                "that it does not fall below the largest class that is not strict."
+                f"Class {named(label)} reached its floor: {_spared(spared)}, so that it "
+                "does not fall below the largest class that is not strict."
             )
     emptied = [
         named(label) for label, left in zip(classes, _after(record), strict=True) if not left
@@ -82,6 +84,10 @@ def warnings_of(record: Rectification) -> list[str]:
 
 def _after(record: Rectification) -> list[int]:
     return [one["after"] for one in record.summary()["classes"]]
+
+
+def _spared(count: int) -> str:
+    return "1 candidate was spared" if count == 1 else f"{count:,} candidates were spared"
 
 
 def _rows(count: int) -> str:
@@ -134,15 +140,16 @@ def command_line(record: Rectification, given: Sequence[str] | None) -> dict[str
     elif space != "auto":
         without.append(f"space={space}")
         words += ["--space", "none"]
+    only = arguments.pop("sampling_strategy", "")
+    if only.startswith("["):
+        words += [word for label in ast.literal_eval(only) for word in ("--only", str(label))]
+    elif only:
+        without.append(f"sampling_strategy={only}")
     for name, text in arguments.items():
         value = text.strip("'")
-        if name in ("alpha", "beta", "gamma"):
+        if name in ("alpha", "beta", "gamma", "n_jobs"):
             continue
-        if name == "n_jobs":
-            words += ["--n-jobs", value]
-        elif (
-            name in _OPTIONS and value.replace(".", "").replace("-", "").replace(":", "").isalnum()
-        ):
+        if name in _OPTIONS and re.fullmatch(r"[\w.:+-]+", value) and value != "precomputed":
             words += [f"--{name.replace('_', '-')}", value]
         else:
             without.append(f"{name}={text}")

@@ -31,10 +31,10 @@ async function read() {
   const data = revived(JSON.parse(new TextDecoder().decode(facts)), arrays);
   data.levers.classes = data.labels.map((_, code) => data.levers.classes[code]);
   const points = data.points;
-  if (points.scale) {
+  if (points.axes) {
     for (const [place, axis] of ["x", "y"].entries()) {
       const [low, step] = points.scale[place];
-      points[axis] = Float32Array.from(points[axis], (value) => low + value * step);
+      points[axis] = Float64Array.from(points[axis], (value) => low + value * step);
     }
   }
   // Where the rows in question of each class begin.

@@ -101,7 +101,7 @@ function makeMap(page) {
   }
 
   function placed(rows) {
-    const places = new Float32Array(2 * rows.length);
+    const places = new Float64Array(2 * rows.length);
     rows.forEach((i, place) => { places[2 * place] = points.x[i]; places[2 * place + 1] = points.y[i]; });
     return places;
   }
@@ -143,8 +143,12 @@ function makeMap(page) {
       .map((label, code) => [label, points.drawn_of_class[code], data.levers.classes[code].size])
       .filter(([, drawn, size_]) => drawn < size_)
       .map(([label, drawn, size_]) => `${count(drawn)} of ${count(size_)} rows of class ${cut(label, 40)}`);
+    const all = data.summary.removed + data.summary.spared;
+    const marks = points.marked < all
+      ? `of the ${count(all)} rows that this run removed or spared, ${count(points.marked)} are drawn`
+      : "every row that this run removed or spared is drawn";
     const sample = hidden.length
-      ? ` Kept rows are a sample, ${hidden.slice(0, 4).join(", ")}${hidden.length > 4 ? " and so on" : ""}; every row that this run removed or spared is drawn, and all counts are exact.`
+      ? ` Kept rows are a sample, ${hidden.slice(0, 4).join(", ")}${hidden.length > 4 ? " and so on" : ""}; ${marks}, and all counts are exact.`
       : "";
     const out = beyondView;
     const far = out ? ` ${count(out)} ${out === 1 ? "row lies" : "rows lie"} outside the first view: All rows shows them.` : "";

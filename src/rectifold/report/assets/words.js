@@ -61,7 +61,7 @@ function verdict(data, point, now) {
   const { labels, points } = data;
   const label = labels[points.class[point]], predicted = labels[points.predicted[point]];
   const votes = `the vote for its own class is ${share(points.confidence[point])}`;
-  const larger = `the vote for larger classes is ${share(points.larger[point])}`;
+  const larger = `the vote for larger classes is ${share(points.larger ? points.larger[point] : 1 - points.confidence[point])}`;
   const neighbours = points.predicted[point] === points.class[point]
     ? `Its neighbours agree that it is ${own(label)}; ${votes}`
     : `Its neighbours predict ${own(predicted)}; ${votes}`;
