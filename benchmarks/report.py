@@ -19,6 +19,8 @@ from memory import peak_megabytes
 from recording import Peak, write
 from rectifold import GMR
 
+#: What docs/report.md calls the tables.
+NAMES = {"overlap": "classes that overlap a little", "noise": "labels that are noise"}
 CHROMIUM = "/usr/bin/chromium"
 #: Waits until a frame has been drawn.
 FRAME = "() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"
@@ -89,7 +91,7 @@ def line(one: dict[str, object]) -> str:
         return f"{middle[0]} to {middle[-1]} ms ({max(t['most'] for t in times.values())})"
 
     return (
-        f"| {one['table']}, {one['columns']} columns | {one['in_question']:,} | "
+        f"| {NAMES[one['table']]}, {one['columns']} columns | {one['in_question']:,} | "
         f"{one['removed'] + one['spared']:,} | {one['make_s']:.1f} s | {one['make_peak_mb']} MB | "
         f"{one['page_mb']:.1f} MB | {one['open_s']:.1f} s | {spread(one['lever_ms'])} | "
         f"{spread(one['map_ms'])} |"
