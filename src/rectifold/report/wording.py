@@ -141,9 +141,12 @@ def command_line(record: Rectification, given: Sequence[str] | None) -> dict[str
         without.append(f"space={space}")
         words += ["--space", "none"]
     only = arguments.pop("sampling_strategy", "")
-    if only.startswith("["):
-        words += [word for label in ast.literal_eval(only) for word in ("--only", str(label))]
-    elif only:
+    try:
+        labels = ast.literal_eval(only) if only.startswith("[") else []
+    except (SyntaxError, ValueError):  # labels such as dates
+        labels = []
+    words += [word for label in labels for word in ("--only", str(label))]
+    if only and not labels:
         without.append(f"sampling_strategy={only}")
     for name, text in arguments.items():
         value = text.strip("'")
