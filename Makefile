@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 SUDO := $(shell test "$$(id -u)" = 0 || echo sudo)
 
 .PHONY: demo test test-browser test-slow test-gpu lint bench-gpu bench-speed bench-costs bench-memory \
-	bench-report bench-paper bench-adaptive bench-candidates bench-choosing clean
+	bench-report browser bench-paper bench-adaptive bench-candidates bench-choosing clean
 .DEFAULT_GOAL := demo
 
 demo: $(VENV)/.installed ## Clean the embedded data set and see whether that helps
@@ -17,10 +17,7 @@ test: $(VENV)/.installed ## The default tests, with coverage
 		print('none' if u.find_spec('torch') else '*/engines/gpu/*')") \
 	$(BIN)/python -m pytest -n auto --dist worksteal --cov --cov-report=term-missing:skip-covered --cov-fail-under=95
 
-test-browser: $(VENV)/.installed ## The report's page in a real browser: Debian's chromium
-	@command -v chromium >/dev/null || test -n "$$CHROMIUM" || { echo "installing chromium"; \
-		$(SUDO) apt-get -qq update && $(SUDO) apt-get -qq install --yes --no-install-recommends chromium >/dev/null; }
-	$(BIN)/python -m pip install --quiet --editable '.[browser]'
+test-browser: browser ## The report's page in a real browser: Debian's chromium
 	$(BIN)/python -m pytest tests/test_page.py -m browser -n auto
 
 test-slow: $(VENV)/.installed ## The tests that take minutes: all rows of all 27 data sets
@@ -46,8 +43,7 @@ bench-memory: $(VENV)/.installed ## Peak memory on 100,000 x 30 and on 1,000,000
 	$(BIN)/python benchmarks/memory.py
 	$(BIN)/python benchmarks/memory.py 1000000 30
 
-bench-report: $(VENV)/.installed ## The report of a million rows: made, opened, its levers moved
-	$(BIN)/python -m pip install --quiet --editable '.[browser]'
+bench-report: browser ## The report of a million rows: made, opened, its levers moved
 	$(BIN)/python benchmarks/report.py
 
 bench-gpu: $(VENV)/.installed ## The GPU engine beside others, its answers checked: needs a GPU
@@ -71,6 +67,11 @@ bench-candidates: $(VENV)/.installed ## Which settings to choose from, judged on
 
 bench-choosing: $(VENV)/.installed ## What choosing costs beside plain cross-validation
 	$(BIN)/python benchmarks/choosing.py $(DATA)
+
+browser: $(VENV)/.installed
+	@command -v chromium >/dev/null || test -n "$$CHROMIUM" || { echo "installing chromium"; \
+		$(SUDO) apt-get -qq update && $(SUDO) apt-get -qq install --yes --no-install-recommends chromium >/dev/null; }
+	$(BIN)/python -m pip install --quiet --editable '.[browser]'
 
 clean: ## Remove what the other commands made
 	rm -rf $(VENV) dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage* rectifold-demo

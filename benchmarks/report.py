@@ -8,6 +8,8 @@ Debian's chromium, seconds until it is drawn and milliseconds until it has follo
 results/speed/report.json.
 """
 
+import os
+import shutil
 import sys
 import tempfile
 import time
@@ -21,7 +23,7 @@ from rectifold import GMR
 
 #: What docs/report.md calls the tables.
 NAMES = {"overlap": "classes that overlap a little", "noise": "labels that are noise"}
-CHROMIUM = "/usr/bin/chromium"
+CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium")
 #: Waits until a frame has been drawn.
 FRAME = "() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"
 #: Sets a lever; tells when counts, histograms and table have followed, and when the map has.

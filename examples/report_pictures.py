@@ -7,6 +7,7 @@ report at every size; DATA is where the paper's data sets are, for mammography a
 arguments, only docs/images/report.png is drawn: the report of the embedded wines.
 """
 
+import os
 import shutil
 import sys
 import tempfile
@@ -54,7 +55,8 @@ def main(folder=None, data=None):
     """Open every report, and take its pictures."""
     with tempfile.TemporaryDirectory() as drafts, sync_playwright() as playwright:
         browser = playwright.chromium.launch(
-            executable_path=shutil.which("chromium"), args=["--no-sandbox"]
+            executable_path=os.environ.get("CHROMIUM") or shutil.which("chromium"),
+            args=["--no-sandbox"],
         )
         for name, X, y, settings in records(data):
             gmr = GMR(**settings)

@@ -28,6 +28,7 @@ from rectifold import GMR, plot
 from rectifold.bench.report import figures
 from rectifold.plot import looks, plot_confidence, plot_rank_heatmap, plot_rectification, triptych
 from rectifold.plot.inputs import coordinates
+from rectifold.plot.ranks import heatmap_size
 
 
 @pytest.fixture(autouse=True)
@@ -437,8 +438,9 @@ def test_the_heat_map_is_that_of_the_report():
     ranks = pd.DataFrame(
         np.random.default_rng(0).uniform(1, 4, (4, 3)), index=[*"abcd"], columns=["x", "y", "mean"]
     )
+    plt.close("all")
     with matplotlib.rc_context(figures._STYLE):
-        figure = Figure(figsize=plot.heatmap_size(ranks))
+        figure = Figure(figsize=heatmap_size(ranks))
         axes = plot_rank_heatmap(ranks, axes=figure.add_subplot())
         assert figures._svg(figure) == figures.heat_map(ranks)
     shown = [text.get_text() for text in axes.texts]

@@ -360,6 +360,16 @@ def test_the_category_that_differs_most_is_named(record):
         assert abs(first["removed_share"] - first["kept_share"]) > 0.9
 
 
+def test_values_that_are_missing_where_rows_went_are_a_difference(record):
+    frame = record.exhibits.rows.assign(gaps=1.0)
+    frame.loc[record.removed, "gaps"] = np.nan
+    for one in differences(record, Columns(frame)):
+        first = one["columns"][0]
+        assert (first["name"], first["removed_missing"], first["kept_missing"]) == ("gaps", 1, 0)
+        assert first["kept_mean"] == 1
+        assert "removed_mean" not in first
+
+
 def test_warnings_say_in_words_what_to_beware_of(overlapping, five):
     X, y = overlapping
     said = warnings_of(cleaned(X, y))
@@ -696,11 +706,18 @@ def test_the_summary_as_json_has_the_warnings(table, capsys):
 def test_rows_without_a_label_do_not_shift_the_others(table):
     table.loc[[0, 5], "label"] = None
     table.to_csv("table.csv", index=False)
-    command = "table.csv --target label --report r.json --ignore id --missing-target drop -o c.csv"
-    assert clean(command) == 0
+    command = "table.csv --target label --report r.json --ignore id --missing-target drop"
+    assert clean(f"{command} -o c.csv --removed gone.csv") == 0
     data = json.loads(Path("r.json").read_text())
-    rows = [data["points"]["names"][at] for at in data["told"]["point"]]
-    assert data["told"]["columns"][0]["values"] == [f"row-{row}" for row in rows]
+    assert data["points"]["names"] is None
+    rows = [data["points"]["row"][at] for at in data["told"]["point"]]
+    ids = data["told"]["columns"][0]["values"]
+    assert ids == [f"row-{row}" for row in rows]
+    gone = pd.read_csv("gone.csv").query("rectifold_reason != 'missing target'")
+    assert (
+        dict(zip(gone["id"], gone["rectifold_row"], strict=True)).items()
+        <= dict(zip(ids, rows, strict=True)).items()
+    )
 
 
 def test_a_report_changes_nothing_about_the_other_outputs(table):

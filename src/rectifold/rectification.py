@@ -108,7 +108,8 @@ class Rectification:
     certified: Bools
     #: Row labels of the caller's pandas frame, where it had them.
     index: Any = None
-    #: What a report can show besides; None where the record comes from a file or another process.
+    #: What a report can show besides; None in copies, pickles and records of many settings, and
+    #: for rows on a GPU.
     exhibits: Exhibits | None = None
 
     @property

@@ -42,6 +42,7 @@ def report_bytes(
     bytes
         What that file shall hold.
     """
+    import numpy as np
     import pandas as pd
 
     from rectifold.report import Report
@@ -59,6 +60,8 @@ def report_bytes(
         title=f"What GMR did to {request.source.name}",
         notes=notes,
         command=as_command(request),
+        # As in the file of removed rows.
+        positions=np.flatnonzero(~missing),
     )
     as_json = request.report.suffix.lower() == ".json"
     return (report.json() if as_json else report.html()).encode()
@@ -81,8 +84,8 @@ def as_command(request: Request) -> list[str]:
 
     output = _another(request.source) if request.output is None else request.output
     words = ["clean", _path(request.source), "--target", request.target, "-o", _path(output)]
-    for option, path in (("--removed", request.removed), ("--report", request.report)):
-        words += [] if path is None else [option, _path(path)]
+    # Not the report, which the reader has open.
+    words += [] if request.removed is None else ["--removed", _path(request.removed)]
     repeated = {
         "--drop": request.drop,
         "--ignore": request.ignore,

@@ -6,7 +6,7 @@ except ModuleNotFoundError:
     raise ImportError("rectifold.plot needs matplotlib: pip install 'rectifold[plot]'.") from None
 
 from rectifold.plot.confidence import plot_confidence
-from rectifold.plot.ranks import heatmap_size, plot_rank_heatmap
+from rectifold.plot.ranks import plot_rank_heatmap
 from rectifold.plot.triptych import plot_rectification
 
-__all__ = ["heatmap_size", "plot_confidence", "plot_rank_heatmap", "plot_rectification"]
+__all__ = ["plot_confidence", "plot_rank_heatmap", "plot_rectification"]

@@ -11,6 +11,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rectifold._typing import Ints
 from rectifold.exhibits import rows_of
 from rectifold.files import FileProblem, check_outputs, write_whole
 from rectifold.projection import check_embedding
@@ -51,6 +52,8 @@ class Report:
         Warnings besides those that the record calls for.
     command : sequence of str or None
         The arguments of the command line that made the record, without thresholds.
+    positions : ndarray of int or None
+        The positions of the rows in the caller's table, if that has others too.
     budget : Budget
         How much the page may hold.
 
@@ -69,6 +72,7 @@ class Report:
         title: str | None = None,
         notes: Sequence[str] = (),
         command: Sequence[str] | None = None,
+        positions: Ints | None = None,
         budget: Budget | None = None,
     ) -> None:
         n_rows = len(record.certified)
@@ -76,6 +80,7 @@ class Report:
         self._X = rows_of(record.exhibits, n_rows, X)
         self._embedding = None if embedding is None else check_embedding(embedding, n_rows)
         self._told: dict[str, Any] = {"title": title or TITLE, "notes": notes, "command": command}
+        self._told["positions"] = positions
         self._budget = budget or Budget()
 
     @cached_property

@@ -88,43 +88,49 @@ def _compared(column: Column, gone: Ints, stayed: Ints) -> dict[str, Any]:
     if column.kind == "category":
         return _categories(column, gone, stayed)
     a, b = column.numbers[gone], column.numbers[stayed]
-    missing = {"removed_missing": np.isnan(a).mean(), "kept_missing": np.isnan(b).mean()}
+    absent = np.array([[np.isnan(a).mean()], [np.isnan(b).mean()]])
     facts: dict[str, Any] = {
         "kind": column.kind,
-        "difference": 0.0,
-        **{name: float(share) for name, share in missing.items()},
+        # That values are missing can tell more than those that are there.
+        "difference": float(_apart(*absent)[0]),
+        "removed_missing": float(absent[0, 0]),
+        "kept_missing": float(absent[1, 0]),
     }
     a, b = a[np.isfinite(a)], b[np.isfinite(b)]
-    if not len(a) or not len(b):
-        return facts
     # In units of a power of two, so that no square leaves the range of floats.
     unit = _unit(a, b)
     p, q = np.ldexp(a, -unit), np.ldexp(b, -unit)
-    spread = np.sqrt((p.var() + q.var()) / 2)
-    if spread > 0:
-        facts["difference"] = float((p.mean() - q.mean()) / spread)
-    for name, mean in (("removed_mean", p.mean()), ("kept_mean", q.mean())):
-        value = float(np.ldexp(mean, unit))
-        facts[name] = _date(value) if column.kind == "date" else value
+    for name, values in (("removed_mean", p), ("kept_mean", q)):
+        if len(values):
+            mean = float(np.ldexp(values.mean(), unit))
+            facts[name] = _date(mean) if column.kind == "date" else mean
+    if len(p) and len(q) and (spread := np.sqrt((p.var() + q.var()) / 2)) > 0:
+        of_means = float((p.mean() - q.mean()) / spread)
+        facts["difference"] = max(of_means, facts["difference"], key=abs)
     return facts
 
 
 def _unit(*parts: Floats) -> int:
-    largest = max(float(np.abs(part).max()) for part in parts)
+    largest = max(float(np.abs(part).max(initial=0)) for part in parts)
     return int(np.frexp(largest)[1])
 
 
 def _categories(column: Column, gone: Ints, stayed: Ints) -> dict[str, Any]:
     p, q = (_shares_of_levels(column, rows) for rows in (gone, stayed))
-    spread = np.sqrt((p * (1 - p) + q * (1 - q)) / 2)
-    apart = np.sign(p - q) * _APART
-    size = np.divide(p - q, spread, out=np.where(p == q, 0.0, apart), where=spread > 0)
+    size = _apart(p, q)
     at = int(np.abs(size).argmax())
     found: dict[str, Any] = {"kind": "category", "difference": float(size[at])}
     if size[at]:
         level, shares = column.levels[at], (float(p[at]), float(q[at]))
         found |= {"level": level, "removed_share": shares[0], "kept_share": shares[1]}
     return found
+
+
+def _apart(p: Floats, q: Floats) -> Floats:
+    """Tell how far shares are apart, in pooled standard deviations."""
+    spread = np.sqrt((p * (1 - p) + q * (1 - q)) / 2)
+    without = np.where(p == q, 0.0, np.sign(p - q) * _APART)
+    return np.divide(p - q, spread, out=without, where=spread > 0)
 
 
 def _shares_of_levels(column: Column, rows: Ints) -> npt.NDArray[np.float64]:

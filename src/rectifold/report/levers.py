@@ -24,9 +24,9 @@ BARS = 50
 class Question:
     """The rows of a class that some thresholds remove, the one that goes first in front.
 
-    A page gets no votes, only where they lie among the thresholds that it offers. So no rounding
-    of a browser's can tell them apart from what `rectifold.rules` makes of them, and a million rows
-    need few bytes.
+    A page gets no votes to decide by, only where they lie among the thresholds that it offers. So
+    no rounding of a browser's can tell them apart from what `rectifold.rules` makes of them, and a
+    million rows need few bytes.
     """
 
     rows: Ints

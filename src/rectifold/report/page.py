@@ -51,7 +51,7 @@ def render(data: dict[str, Any]) -> str:
     Parameters
     ----------
     data : dict
-        From `rectifold.report.summary.summarise`.
+        From `rectifold.report.summary.Material.summarise`.
 
     Returns
     -------
@@ -82,7 +82,7 @@ def render_summary(data: dict[str, Any], page: str | None) -> str:
     Parameters
     ----------
     data : dict
-        From `rectifold.report.summary.summarise`; without a page, "title", "summary" and
+        From `rectifold.report.summary.Material.summarise`; without a page, "title", "summary" and
         "warnings" of it are enough.
     page : str or None
         The page.

@@ -21,7 +21,9 @@ _LABELLED = 50_000
 _LARGEST = float(np.finfo(np.float32).max)
 
 
-def points_of(record: Rectification, choice: Choice, drawn: Picture | None) -> dict[str, Any]:
+def points_of(
+    record: Rectification, choice: Choice, drawn: Picture | None, positions: Ints | None
+) -> dict[str, Any]:
     """Describe the rows of a page, one entry each.
 
     Parameters
@@ -32,6 +34,8 @@ def points_of(record: Rectification, choice: Choice, drawn: Picture | None) -> d
         The rows.
     drawn : Picture or None
         Where they are drawn, if anywhere.
+    positions : ndarray of int or None
+        What the caller counts as their positions, ascending; None takes those in the record.
 
     Returns
     -------
@@ -43,7 +47,7 @@ def points_of(record: Rectification, choice: Choice, drawn: Picture | None) -> d
     of_class = np.bincount(codes[choice.drawn], minlength=len(record.classes))
     named, labels = _labels_near(record, rows)
     points: dict[str, Any] = {
-        "row": rows.astype(np.int64),
+        "row": (rows if positions is None else positions[rows]).astype(np.int64),
         "class": codes.astype(small),
         "predicted": record.votes.predicted[rows].astype(small),
         "drawn": choice.drawn.astype(np.uint8),
@@ -59,7 +63,7 @@ def points_of(record: Rectification, choice: Choice, drawn: Picture | None) -> d
         "near_labels": labels.astype(small),
         "drawn_of_class": of_class.tolist(),
         "marked": int((record.removed | record.spared)[rows].sum()),
-        "names": _names(record.index, rows),
+        "names": _names(record.index, rows, positions),
         "axes": None,
         "note": "Only distances were given, so there is nothing to draw: pass embedding=, an array "
         "with two coordinates for every row.",
@@ -88,9 +92,12 @@ def _labels_near(record: Rectification, rows: Ints) -> tuple[Ints, Ints]:
     return where, record.target.codes[indices[:_LABELLED]]
 
 
-def _names(index: Any, rows: Ints) -> list[str] | None:
+def _names(index: Any, rows: Ints, positions: Ints | None) -> list[str] | None:
     """Give the labels of rows in a frame's index, where those are more than their positions."""
-    if index is None or np.array_equal(np.asarray(index), np.arange(len(index))):
+    if index is None:
+        return None
+    counted = np.arange(len(index)) if positions is None else positions
+    if np.array_equal(np.asarray(index), counted):
         return None
     return [shown(name) for name in index[rows]]
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from rectifold._typing import Ints
 from rectifold._versions import versions
 from rectifold.projection import picture
 from rectifold.report.choice import Budget, choose_rows
@@ -38,6 +39,8 @@ class Material:
         Warnings besides those that the record calls for.
     command : sequence of str or None
         The arguments of the command that made the record, without thresholds.
+    positions : ndarray of int or None
+        The positions of the rows in the caller's table, if that has others too.
     """
 
     def __init__(
@@ -46,11 +49,13 @@ class Material:
         X: Any,
         *,
         embedding: Any = None,
-        title: str = "What GMR did",
+        title: str,
         notes: Sequence[str] = (),
         command: Sequence[str] | None = None,
+        positions: Ints | None = None,
     ) -> None:
         self._record = record
+        self._positions = positions
         self._table = Columns(X)
         # The caller may show other columns than those that rows were compared by.
         compared_by = X if record.exhibits is None else record.exhibits.rows
@@ -89,7 +94,7 @@ class Material:
         choice = choose_rows(self._record, self._questions, budget)
         return {
             **self._facts,
-            "points": points_of(self._record, choice, self._picture),
+            "points": points_of(self._record, choice, self._picture, self._positions),
             "told": told_of(self._record, choice, self._table, self._importance, budget),
         }
 
@@ -100,7 +105,7 @@ def plain(value: Any) -> Any:
     Parameters
     ----------
     value : object
-        What `summarise` gives, or a part of it.
+        What `Material.summarise` gives, or a part of it.
 
     Returns
     -------

@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from scikit_posthocs import critical_difference_diagram
 
 from rectifold.bench.statistics import ALPHA, Friedman
-from rectifold.plot import heatmap_size, plot_rank_heatmap
+from rectifold.plot.ranks import heatmap_size, plot_rank_heatmap
 
 #: The same picture gives the same text, so that a report that has not changed is not rewritten.
 _STYLE: dict[Any, Any] = {

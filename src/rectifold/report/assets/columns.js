@@ -12,10 +12,11 @@ function makeColumns(page) {
   }
   const edge = (value) => (typeof value === "string" ? value : short(value));
   const percent = (value) => `${(100 * value).toFixed(1)} %`;
-  const signed = (value) => `${value < 0 ? "−" : "+"}${Math.abs(value).toFixed(2)}`;
+  const signed = (value) => `${value <= -0.005 ? "−" : "+"}${Math.abs(value).toFixed(2)}`;
   const sides = (one) => (one.kind !== "category"
-    ? [one.kept_mean, one.removed_mean].map((mean) => (typeof mean === "number" ? figure(mean) : cell(mean)))
-    : [one.level === undefined ? "" : `${one.level}: ${percent(one.kept_share)}`, one.level === undefined ? "" : `${one.level}: ${percent(one.removed_share)}`]);
+    ? [one.kept_mean, one.removed_mean].map((mean) => (mean === undefined ? "no value" : typeof mean === "number" ? figure(mean) : mean))
+    : one.level === undefined ? ["no difference", "no difference"]
+      : [one.kept_share, one.removed_share].map((part) => `${cut(one.level, 30)}: ${percent(part)}`));
 
   function draw() {
     const one = compared[chosen];
@@ -33,7 +34,7 @@ function makeColumns(page) {
     head.replaceChildren(make("tr", {}, ...["column", "difference", "kept", "removed"].map((name) => make("th", { scope: "col" }, name))));
     body.replaceChildren(...one.columns.map((column) => {
       const [kept, removed] = sides(column);
-      return make("tr", {}, make("th", { scope: "row" }, cut(column.name, 80)), make("td", {}, signed(column.difference)), make("td", {}, cut(kept, 60)), make("td", {}, cut(removed, 60)));
+      return make("tr", {}, make("th", { scope: "row" }, cut(column.name, 80)), make("td", {}, signed(column.difference)), make("td", {}, kept), make("td", {}, removed));
     }));
   }
 
@@ -41,7 +42,8 @@ function makeColumns(page) {
     const element = make("div", { class: "chart", role: "img", "aria-label": `Distribution of ${column.name} in kept and removed rows` });
     const [kept, removed] = sides(column);
     plots.append(make("figure", {}, make("figcaption", {}, make("strong", {}, cut(column.name, 60)), ` ${signed(column.difference)}`, make("br"),
-      column.kind !== "category" ? `mean ${kept} kept, ${removed} removed` : `${cut(kept, 40)} kept, ${column.level === undefined ? "" : percent(column.removed_share)} removed`,
+      column.kind !== "category" ? `mean ${kept} kept, ${removed} removed`
+        : column.level === undefined ? kept : `${kept} kept, ${percent(column.removed_share)} removed`,
       ...(column.removed_missing || column.kept_missing ? [`; missing ${percent(column.kept_missing)} and ${percent(column.removed_missing)}`] : []),
       ...(column.cut ? ["; far-off values are in the outer bars"] : [])), element));
     const chart = chartIn(element);
@@ -51,7 +53,7 @@ function makeColumns(page) {
     chart.setOption({
       animation: false,
       grid: { left: 42, right: 8, top: 26, bottom: numbers ? 22 : 40 },
-      legend: { top: 0, right: 0, itemWidth: 14, itemHeight: 9, textStyle: { color: css("--soft"), fontSize: 11 } },
+      legend: { top: 0, right: 0, icon: "rect", itemWidth: 14, itemHeight: 9, textStyle: { color: css("--soft"), fontSize: 11 } },
       tooltip: tooltip({ trigger: "axis", formatter: (hits) => make("div", { class: "tip" }, make("strong", {}, names[hits[0].dataIndex]), ...hits.map((hit) => make("p", {}, `${hit.seriesName}: ${percent(hit.value)}`))) }),
       xAxis: axis({ type: "category", data: names, axisLabel: { color: css("--soft"), fontSize: 11, hideOverlap: true, interval: numbers ? 6 : 0, rotate: numbers ? 0 : 20, formatter: (name, place) => (numbers ? edge(column.edges[place]) : cut(name, 10)) }, axisTick: { show: false } }),
       yAxis: axis({ type: "value", splitNumber: 2, axisLabel: { color: css("--soft"), fontSize: 11, formatter: (value) => `${Math.round(100 * value)} %` } }),

@@ -12,7 +12,7 @@ function makeLevers(page) {
   form.addEventListener("submit", (event) => event.preventDefault());
   const inputs = LEVERS.map(({ id, sign, says }) => {
     const range = make("input", { type: "range", id, min: 0, max: 1, step: 0.01, "aria-describedby": `${id}-says` });
-    const number = make("input", { type: "number", min: 0, max: 1, step: 0.01, "aria-label": `${id}, as a number`, title: "To three decimals" });
+    const number = make("input", { type: "number", min: 0, max: 1, step: 0.01, "aria-label": `${id}, as a number` });
     const says_ = make("p", { id: `${id}-says` }, says);
     form.append(make("div", { class: "lever" },
       make("label", { for: id }, make("span", {}, `${sign} ${id}`), number), range, says_));
@@ -43,7 +43,8 @@ function makeLevers(page) {
       const own = levers[id].own;
       const idle = id === "alpha" && levers.alpha_is_idle && value <= 0.5
         ? " With two classes it has no effect up to 0.5." : "";
-      says.textContent = `${text}${idle} In this run: ${own}.`;
+      says.textContent = `${text}${idle} In this run: ${Number(own.toPrecision(6))}.`;
+      number.title = `${value}; any value to three decimals`;
     }
     counts();
     const isOwn = LEVERS.every(({ id }) => set[id] === levers[id].own);

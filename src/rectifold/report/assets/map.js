@@ -35,6 +35,8 @@ function makeMap(page) {
   const zoom = ([x, y]) => chart.dispatchAction({ type: "dataZoom", batch: [
     { dataZoomId: "x", startValue: x[0], endValue: x[1] }, { dataZoomId: "y", startValue: y[0], endValue: y[1] },
   ] });
+  /** How many marks the plot has room for. */
+  const room = () => CROWD * Math.min(1, (chart.getWidth() * chart.getHeight()) / (800 * 540));
   /** What is in view, from the corners of the plot. */
   function inView() {
     const [left, bottom] = chart.convertFromPixel("grid", [MARGIN.left, chart.getHeight() - MARGIN.bottom]);
@@ -42,7 +44,8 @@ function makeMap(page) {
     return [[left, right], [bottom, top]];
   }
   const by = (factor) => zoom(inView().map(([low, high], place) => {
-    const middle = (low + high) / 2, half = ((high - low) / 2) * factor;
+    const middle = (low + high) / 2, least = (span[place][1] - span[place][0]) / 20_000;
+    const half = Math.max(least, ((high - low) / 2) * factor);
     return [Math.max(span[place][0], middle - half), Math.min(span[place][1], middle + half)];
   }));
   document.getElementById("zoom-in").addEventListener("click", () => by(0.6));
@@ -51,7 +54,7 @@ function makeMap(page) {
   document.getElementById("zoom-all").addEventListener("click", () => zoom(span));
 
   const order = data.largest_first;
-  let isDrawn = false;
+  let isDrawn = false, mostLines = 0;
   const size = points.row.length > 4000 ? 4 : points.row.length > 1000 ? 5 : 7;
 
   function redraw() {
@@ -67,7 +70,7 @@ function makeMap(page) {
       xAxis: base(span[0], 0),
       yAxis: base(span[1], 1),
       dataZoom: zoomed.map((one, place) => ({
-        id: "xy"[place], type: "inside", [place ? "yAxisIndex" : "xAxisIndex"]: 0, filterMode: "none",
+        id: "xy"[place], type: "inside", [place ? "yAxisIndex" : "xAxisIndex"]: 0, filterMode: "none", minValueSpan: (span[place][1] - span[place][0]) / 10_000,
         startValue: one[0], endValue: one[1], zoomOnMouseWheel: "ctrl", moveOnMouseWheel: false, preventDefaultMouseMove: false, moveOnMouseMove: !byFinger,
       })),
       tooltip: tooltip({ trigger: "item", formatter: (hit) => tip(hit) }),
@@ -94,7 +97,7 @@ function makeMap(page) {
     // Marks that are out of view are in nobody's way.
     const [x, y] = isDrawn ? inView() : first;
     const seen = (i) => points.x[i] >= x[0] && points.x[i] <= x[1] && points.y[i] >= y[0] && points.y[i] <= y[1];
-    const crowded = Object.values(marked).some((rows) => rows.length > CROWD && rows.filter(seen).length > CROWD);
+    const crowded = Object.values(marked).some((rows) => rows.length > room() && rows.filter(seen).length > room());
     // A mark goes over the shape of its class; a speck would hide it.
     if (!crowded) for (const rows of Object.values(marked)) for (const i of rows) kept[points.class[i]].push(i);
     return { kept, marked, crowded };
@@ -124,7 +127,7 @@ function makeMap(page) {
     order.forEach((code, place) => {
       const look = lookOf(data, code);
       add(`class-${code}`, kept[code], {
-        symbol: look.shape, size: kept[code].length > (SIMPLE.has(look.shape) ? 30_000 : CROWD) ? SPECK : place ? size + 1.5 : size, colour: look.colour, opacity: place ? 0.9 : 0.65, z: 2 + place, large: true,
+        symbol: look.shape, size: crowded || kept[code].length > (SIMPLE.has(look.shape) ? 30_000 : CROWD) ? SPECK : place ? size + 1.5 : size, colour: look.colour, opacity: crowded ? 0.4 : place ? 0.9 : 0.65, z: 2 + place, large: true,
       });
     });
     for (const [id, rows] of Object.entries(marked)) {
@@ -157,15 +160,13 @@ function makeMap(page) {
       make("span", { class: "screen" }, ` ${byFinger ? "Tap" : "Drag to move, Ctrl and the wheel to zoom, click"} a row for its neighbours.`));
   }
 
-
   /** Series for the row that was chosen; few change when none is. */
   function chosenSeries() {
     const id = "chosen", point = view.chosen, near = point === null ? null : page.neighboursOf(point);
     const lines = [];
     // Lines that were never drawn need not be emptied.
-    const most = near ? near.length : chosenSeries.most ?? 0;
-    chosenSeries.most = Math.max(most, chosenSeries.most ?? 0);
-    for (let place = 0; place < Math.min(MOST_LINES, chosenSeries.most); place++) {
+    mostLines = Math.max(mostLines, Math.min(MOST_LINES, near?.length ?? 0));
+    for (let place = 0; place < mostLines; place++) {
       const one = near?.[place];
       lines.push({
         id: `line-${place}`, type: "line", symbol: "none", silent: true, z: 95, animation: false,
