@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from rectifold.report.levers import Question
 
 
+#: Kept rows that still make a picture.
+_ENOUGH = 5_000
+
+
 @dataclass(frozen=True, slots=True)
 class Budget:
     """How much a page may hold."""
@@ -33,10 +37,10 @@ class Budget:
     columns: int = 40
 
     def halved(self) -> Budget:
-        """Give a smaller one."""
+        """Give a smaller one; rows that the run removed or spared give way last."""
         return Budget(
             self.drawn // 2,
-            self.marked // 2,
+            self.marked if self.drawn > _ENOUGH else self.marked // 2,
             self.next // 2,
             self.told // 2,
             self.cells // 2,

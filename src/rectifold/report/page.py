@@ -31,8 +31,8 @@ _SCRIPTS = (
     "columns.js",
     "main.js",
 )
-#: Beyond so many points, places are rounded to 1 in 65,536 of a window that holds nearly all.
-_EXACT = 100_000
+#: Beyond so many points, places are rounded to steps of a window that holds nearly all.
+_EXACT, _STEPS = 100_000, 65_535
 #: Rows beyond are drawn there: a page has single precision.
 _FARTHEST = 1e30
 #: How JavaScript calls arrays of these types.
@@ -173,7 +173,7 @@ def _packed(data: dict[str, Any]) -> tuple[str, str]:
 
 
 def _with_few_bytes(points: dict[str, Any]) -> dict[str, Any]:
-    """Write places in few bytes: in steps of a scale, from a low end."""
+    """Write places in few bytes: in steps of a scale, from a low end; of many, confidence too."""
     if points["axes"] is None:
         return points
     places = np.clip(np.column_stack((points["x"], points["y"])), -_FARTHEST, _FARTHEST)
@@ -183,10 +183,11 @@ def _with_few_bytes(points: dict[str, Any]) -> dict[str, Any]:
         step = np.ones(2)
         coded = (places - low).astype(np.float32)
     else:
+        points = {**points, "confidence": np.round(points["confidence"] * _STEPS).astype(np.uint16)}
         low, high = np.quantile(places, [0.001, 0.999], axis=0)
         width = np.where(high > low, high - low, 1.0)
         low, high = low - 2 * width, high + 2 * width
-        step = (high - low) / 65_535
+        step = (high - low) / _STEPS
         coded = np.round((np.clip(places, low, high) - low) / step).astype(np.uint16)
     scale = np.column_stack((low, step)).tolist()
     return {**points, "x": coded[:, 0], "y": coded[:, 1], "scale": scale}

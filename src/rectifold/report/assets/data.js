@@ -37,6 +37,7 @@ async function read() {
       points[axis] = Float64Array.from(points[axis], (value) => low + value * step);
     }
   }
+  if (points.confidence instanceof Uint16Array) points.confidence = Float32Array.from(points.confidence, (value) => value / 65_535);
   // Where the rows in question of each class begin.
   let start = 0;
   for (const one of data.levers.classes) {
