@@ -476,7 +476,9 @@ def test_it_prints_in_light_colours(show, wines):
     assert page.is_visible("#happened table")
 
 
-def test_a_frame_in_a_notebook_works(browser, wines, tmp_path):
+@pytest.fixture
+def in_a_notebook(browser, wines, tmp_path):
+    """Open what a notebook shows of a record: the page around it, and the frame inside."""
     (tmp_path / "notebook.html").write_text(
         f"<!doctype html><meta charset=utf-8>{wines._repr_html_()}", encoding="utf-8"
     )
@@ -486,12 +488,17 @@ def test_a_frame_in_a_notebook_works(browser, wines, tmp_path):
     page.click("summary")
     frame = page.frame_locator("iframe")
     frame.locator("html[data-ready]").wait_for(state="attached")
+    yield page, frame
+    context.close()
+
+
+def test_a_frame_in_a_notebook_works(in_a_notebook, wines):
+    page, frame = in_a_notebook
     assert frame.locator("#now tbody tr").count() == 3
     frame.locator("#alpha").focus()
     page.keyboard.press("End")
     counts = counts_of(wines.redecide(alpha=1.0))["ordinary"]
     assert f"{counts[2]:,}" in frame.locator("#now tbody").text_content()
-    context.close()
 
 
 def test_a_table_of_many_rows_opens_and_moves(show):
@@ -675,20 +682,11 @@ def test_odd_labels_are_named_and_turn_nothing_around(show):
     assert "\\u202eg\\x00np" in page.text_content("#happened")
 
 
-def test_links_stay_inside_a_notebooks_frame(browser, wines, tmp_path):
-    (tmp_path / "notebook.html").write_text(
-        f"<!doctype html><meta charset=utf-8>{wines._repr_html_()}", encoding="utf-8"
-    )
-    context = browser.new_context()
-    page = context.new_page()
-    page.goto((tmp_path / "notebook.html").as_uri())
-    page.click("summary")
-    frame = page.frame_locator("iframe")
-    frame.locator("html[data-ready]").wait_for(state="attached")
+def test_links_stay_inside_a_notebooks_frame(in_a_notebook):
+    _, frame = in_a_notebook
     frame.locator("nav a", has_text="Rows").click()
     assert frame.locator("#rows h2").is_visible()
     assert frame.locator("#now tbody tr").count() == 3
-    context.close()
 
 
 def test_without_scripts_there_are_no_dead_controls(browser, wines, tmp_path):

@@ -77,7 +77,7 @@ def picture(record: Rectification, X: Any, embedding: Any = None) -> Picture | N
     record : Rectification
         The record of a run.
     X : {array-like, dataframe, sparse matrix} of shape (n_rows, n_columns)
-        The rows that were compared.
+        The rows, for a record that does not hold those that were compared.
     embedding : array-like of shape (n_rows, 2), default=None
         The caller's own picture; None takes principal components of the space of the run.
 
@@ -93,6 +93,9 @@ def picture(record: Rectification, X: Any, embedding: Any = None) -> Picture | N
         return Picture(lambda rows: places[rows], axes, "The embedding that was given.")
     if record.setting.metric == "precomputed":
         return None
+    if record.exhibits is not None:
+        # The caller may show other columns; the space knows those that rows were compared by.
+        X = record.exhibits.rows
     values = _numbers(X) if record.exhibits is None or record.exhibits.space is None else None
     cosine = record.setting.metric == "cosine"
     if values is not None and values.shape[1] == 2 and not cosine:

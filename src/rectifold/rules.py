@@ -57,6 +57,13 @@ def guarded(sizes: Ints, min_minority: int) -> bool:
     return len(sizes) == 2 and int(sizes.min()) < min_minority
 
 
+def can_lose(code: int, sizes: Ints, min_minority: int) -> bool:
+    """Tell whether a class is large enough to lose rows: of two classes, whether both are."""
+    if len(sizes) == 2:
+        return not guarded(sizes, min_minority)
+    return bool(sizes[code] >= min_minority)
+
+
 def decide(
     votes: Votes,
     labels: Ints,
@@ -135,8 +142,7 @@ def decide(
 
 
 def _large_enough(classes: frozenset[int], sizes: Ints, min_minority: int) -> list[int]:
-    # With two classes the guard has spoken for both already.
-    return [c for c in sorted(classes) if len(sizes) == 2 or sizes[c] >= min_minority]
+    return [code for code in sorted(classes) if can_lose(code, sizes, min_minority)]
 
 
 def going_first(suspicion: Floats, depth: Floats) -> Ints:

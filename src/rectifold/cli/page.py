@@ -63,8 +63,7 @@ def report_bytes(
         # As in the file of removed rows.
         positions=np.flatnonzero(~missing),
     )
-    as_json = request.report.suffix.lower() == ".json"
-    return (report.json() if as_json else report.html()).encode()
+    return report.content(request.report)
 
 
 def as_command(request: Request) -> list[str]:

@@ -14,8 +14,7 @@ from rectifold._typing import Floats
 from rectifold.plot.inputs import record_of
 from rectifold.plot.looks import GREY, INK, STYLE, add_legend, class_look, make_panels, role_of
 from rectifold.rectification import Rectification
-from rectifold.report.levers import can_change
-from rectifold.rules import KEPT, REMOVED, SPARED
+from rectifold.rules import KEPT, REMOVED, SPARED, can_lose
 from rectifold.votes import size_order
 
 #: Where bars begin and end.
@@ -98,7 +97,8 @@ def _bar_looks(colour: str) -> dict[int, dict[str, Any]]:
 def _thresholds(record: Rectification, code: int) -> list[tuple[float, str]]:
     """Where lines stand, and what they say: none for a class that can't lose rows."""
     thresholds, role = record.thresholds, record.setting.role(code)
-    if role == "untouched" or not can_change(record, code):
+    large = can_lose(code, record.target.sizes, thresholds.min_minority)
+    if role == "untouched" or not large:
         return []
     if role == "protected":
         return [(1 - thresholds.beta, f"1 - beta = {1 - thresholds.beta:.3g}")]

@@ -40,10 +40,7 @@ def coordinates(record: Rectification, X: Any, embedding: Any) -> tuple[Floats, 
     n = len(record.certified)
     if embedding is not None:
         return check_embedding(embedding, n), ("", "")
-    rows = rows_of(record.exhibits, n, X)
-    # Only the rows that the run had are those that its space knows.
-    compared_by = rows if record.exhibits is None else record.exhibits.rows
-    found = picture(record, compared_by)
+    found = picture(record, rows_of(record.exhibits, n, X))
     if found is None:
         raise ValueError(
             "with metric='precomputed' rows have no coordinates: pass embedding=, an array with "

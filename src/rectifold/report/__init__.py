@@ -79,8 +79,12 @@ class Report:
         self._record = record
         self._X = rows_of(record.exhibits, n_rows, X)
         self._embedding = None if embedding is None else check_embedding(embedding, n_rows)
-        self._told: dict[str, Any] = {"title": title or TITLE, "notes": notes, "command": command}
-        self._told["positions"] = positions
+        self._told: dict[str, Any] = {
+            "title": title or TITLE,
+            "notes": notes,
+            "command": command,
+            "positions": positions,
+        }
         self._budget = budget or Budget()
 
     @cached_property
@@ -129,8 +133,21 @@ class Report:
             Ends in .html for the page, in .json for the data behind it.
         """
         path = check_path(path)
-        text = self.json() if path.suffix.lower() == ".json" else self.html()
-        write_whole(path, text.encode())
+        write_whole(path, self.content(path))
+
+    def content(self, path: Path) -> bytes:
+        """Give what a file of this name shall hold.
+
+        Parameters
+        ----------
+        path : Path
+            As for `save`.
+
+        Returns
+        -------
+        bytes
+        """
+        return (self.json() if path.suffix.lower() == ".json" else self.html()).encode()
 
     def open(self) -> None:
         """Show the page in a browser."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rectifold._typing import Bools, Floats, Ints
-from rectifold.rules import cap, going_first, guarded
+from rectifold.rules import Thresholds, can_lose, cap, going_first
 from rectifold.votes import TOLERANCE, size_order
 
 if TYPE_CHECKING:
@@ -75,7 +75,8 @@ def questions(record: Rectification) -> list[Question]:
     alphas, betas = grid(thresholds.alpha), grid(thresholds.beta)
     found = []
     for code in range(len(target.sizes)):
-        role = record.setting.role(code) if can_change(record, code) else "untouched"
+        can_change = can_lose(code, target.sizes, thresholds.min_minority)
+        role = record.setting.role(code) if can_change else "untouched"
         mine = target.codes == code
         if role == "strict":
             # No alpha is above 1, so that a unanimous vote is safe.
@@ -96,24 +97,6 @@ def questions(record: Rectification) -> list[Question]:
             at, loose = np.searchsorted(betas + TOLERANCE, -suspicion, side="left"), []
         found.append(Question(rows, at, toward[rows] > 0, loose))
     return found
-
-
-def can_change(record: Rectification, code: int) -> bool:
-    """Tell whether a class is large enough to lose rows.
-
-    Parameters
-    ----------
-    record : Rectification
-        The record of a run.
-    code : int
-        The class.
-
-    Returns
-    -------
-    bool
-    """
-    sizes, least = record.target.sizes, record.thresholds.min_minority
-    return not guarded(sizes, least) and (len(sizes) == 2 or bool(sizes[code] >= least))
 
 
 def alpha_is_idle(record: Rectification) -> bool:
@@ -146,12 +129,12 @@ def levers(record: Rectification, found: list[Question]) -> dict[str, Any]:
     return {
         "steps": STEPS,
         **{
-            name: {"own": float(value), "values": grid(value)}
-            for name, value in (
-                ("alpha", thresholds.alpha),
-                ("beta", thresholds.beta),
-                ("gamma", thresholds.gamma),
-            )
+            name: {
+                "own": getattr(thresholds, name),
+                "default": getattr(Thresholds(), name),
+                "values": grid(getattr(thresholds, name)),
+            }
+            for name in ("alpha", "beta", "gamma")
         },
         "min_minority": thresholds.min_minority,
         "keep_floor": record.setting.keep_floor,
@@ -160,7 +143,7 @@ def levers(record: Rectification, found: list[Question]) -> dict[str, Any]:
         "classes": [
             {
                 "role": record.setting.role(code),
-                "can_change": can_change(record, code),
+                "can_change": can_lose(code, sizes, thresholds.min_minority),
                 "size": int(sizes[code]),
                 "own_cap": cap(thresholds.gamma, int(sizes[code])),
                 "at": one.at.astype(np.uint16),

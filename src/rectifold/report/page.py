@@ -147,6 +147,8 @@ def _packed(data: dict[str, Any]) -> tuple[str, str]:
         nonlocal length
         if isinstance(value, dict):
             return {key: refer(part) for key, part in value.items()}
+        if isinstance(value, list) and value and isinstance(value[0], dict):
+            return [refer(part) for part in value]
         if not isinstance(value, np.ndarray):
             return value
         delta = value.dtype == np.int64
@@ -160,14 +162,7 @@ def _packed(data: dict[str, Any]) -> tuple[str, str]:
         start = length - len(content)
         return {"array": _ARRAYS[value.dtype.name], "start": start, "n": value.size, "steps": delta}
 
-    # Lists hold no arrays, but for those of classes.
-    facts = refer(
-        {
-            **data,
-            "levers": _by_place(data["levers"]),
-            "points": _with_few_bytes(data["points"]),
-        }
-    )
+    facts = refer({**data, "points": _with_few_bytes(data["points"])})
     text = json.dumps(facts, allow_nan=False, separators=(",", ":"))
     return _compressed(text.encode()), _compressed(b"".join(parts))
 
@@ -191,10 +186,6 @@ def _with_few_bytes(points: dict[str, Any]) -> dict[str, Any]:
         coded = np.round((np.clip(places, low, high) - low) / step).astype(np.uint16)
     scale = np.column_stack((low, step)).tolist()
     return {**points, "x": coded[:, 0], "y": coded[:, 1], "scale": scale}
-
-
-def _by_place(levers: dict[str, Any]) -> dict[str, Any]:
-    return {**levers, "classes": {str(place): one for place, one in enumerate(levers["classes"])}}
 
 
 def _compressed(content: bytes) -> str:

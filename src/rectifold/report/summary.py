@@ -57,9 +57,7 @@ class Material:
         self._record = record
         self._positions = positions
         self._table = Columns(X)
-        # The caller may show other columns than those that rows were compared by.
-        compared_by = X if record.exhibits is None else record.exhibits.rows
-        self._picture = picture(record, compared_by, embedding)
+        self._picture = picture(record, X, embedding)
         self._questions = questions(record)
         compared = differences(record, self._table)
         self._importance = importance(compared, len(self._table.names))

@@ -8,8 +8,10 @@ import shlex
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from rectifold.report.levers import alpha_is_idle, can_change
-from rectifold.rules import SPARED, cap, guarded
+import numpy as np
+
+from rectifold.report.levers import alpha_is_idle
+from rectifold.rules import can_lose, cap, guarded
 from rectifold.target import named
 
 if TYPE_CHECKING:
@@ -46,14 +48,15 @@ def warnings_of(record: Rectification) -> list[str]:
     if not record.removed.any():
         said.append("Nothing was removed: no row met the thresholds.")
     for code, label in enumerate(classes):
-        if not can_change(record, code) and record.setting.role(code) != "untouched":
+        large = can_lose(code, sizes, thresholds.min_minority)
+        if not large and record.setting.role(code) != "untouched":
             said.append(
                 f"Class {named(label)} has {sizes[code]:,} rows, fewer than min_minority = "
                 f"{thresholds.min_minority}, and loses nothing."
             )
             continue
         mine = record.target.codes == code
-        spared = int((mine & (record.decisions.decision == SPARED)).sum())
+        spared = int((mine & record.spared).sum())
         if not spared:
             continue
         if record.setting.role(code) == "protected":
@@ -68,9 +71,8 @@ def warnings_of(record: Rectification) -> list[str]:
                 f"Class {named(label)} reached its floor: {_spared(spared)}, so that it "
                 "does not fall below the largest class that is not strict."
             )
-    emptied = [
-        named(label) for label, left in zip(classes, _after(record), strict=True) if not left
-    ]
+    left = np.bincount(record.target.codes[~record.removed], minlength=len(sizes))
+    emptied = [named(label) for label in classes[left == 0]]
     if emptied:
         said.append(f"No row is left of class {', '.join(emptied)}.")
     if alpha_is_idle(record) and thresholds.alpha <= 0.5:
@@ -80,10 +82,6 @@ def warnings_of(record: Rectification) -> list[str]:
             "Only above 0.5 does alpha remove more."
         )
     return said
-
-
-def _after(record: Rectification) -> list[int]:
-    return [one["after"] for one in record.summary()["classes"]]
 
 
 def _spared(count: int) -> str:

@@ -15,7 +15,8 @@ const ARRAYS = { Uint8Array, Uint16Array, Int32Array, Float32Array, Float64Array
 
 /** Put arrays where the data refers to them. */
 function revived(value, buffer) {
-  if (value === null || typeof value !== "object" || Array.isArray(value)) return value;
+  if (value === null || typeof value !== "object") return value;
+  if (Array.isArray(value)) return value[0] !== null && typeof value[0] === "object" ? value.map((part) => revived(part, buffer)) : value;
   if (typeof value.array !== "string" || !(value.array in ARRAYS)) {
     for (const key of Object.keys(value)) value[key] = revived(value[key], buffer);
     return value;
@@ -29,7 +30,6 @@ function revived(value, buffer) {
 async function read() {
   const [facts, arrays] = await Promise.all([unpacked("facts"), unpacked("arrays")]);
   const data = revived(JSON.parse(new TextDecoder().decode(facts)), arrays);
-  data.levers.classes = data.labels.map((_, code) => data.levers.classes[code]);
   const points = data.points;
   if (points.axes) {
     for (const [place, axis] of ["x", "y"].entries()) {

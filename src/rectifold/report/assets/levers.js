@@ -50,8 +50,7 @@ function makeLevers(page) {
     const isOwn = LEVERS.every(({ id }) => set[id] === levers[id].own);
     back.disabled = isOwn;
     // The defaults of GMR are left out, as one would.
-    const defaults = { alpha: 0.3, beta: 0.7, gamma: 0.1 };
-    const given = LEVERS.filter(({ id }) => set[id] !== defaults[id]);
+    const given = LEVERS.filter(({ id }) => set[id] !== levers[id].default);
     const all = [...given.map(({ id }) => `${id}=${set[id]}`), ...data.python.map(([name, text]) => `${name}=${text}`)];
     document.getElementById("call").textContent = `GMR(${all.join(", ")})`;
     document.getElementById("command").textContent = [data.command.text, ...given.map(({ id }) => `--${id} ${set[id]}`)].join(" ");

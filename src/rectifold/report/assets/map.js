@@ -153,8 +153,7 @@ function makeMap(page) {
     const sample = hidden.length
       ? ` Kept rows are a sample, ${hidden.slice(0, 4).join(", ")}${hidden.length > 4 ? " and so on" : ""}; ${marks}, and all counts are exact.`
       : "";
-    const out = beyondView;
-    const far = out ? ` ${count(out)} ${out === 1 ? "row lies" : "rows lie"} outside the first view: All rows shows them.` : "";
+    const far = beyondView ? ` ${count(beyondView)} ${beyondView === 1 ? "row lies" : "rows lie"} outside the first view: All rows shows them.` : "";
     const specks = crowded ? " There are so many marks that they are specks: zoom in, or hide some, for shapes and classes." : "";
     note.replaceChildren(`${points.note}${sample}${far}${specks}`,
       make("span", { class: "screen" }, ` ${byFinger ? "Tap" : "Drag to move, Ctrl and the wheel to zoom, click"} a row for its neighbours.`));

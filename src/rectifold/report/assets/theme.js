@@ -21,7 +21,7 @@ const CROWD = 1500, SPECK = 3;
 const CROWDED = { "intrusion": "--speck-1", "ambiguity": "--speck-2", "deep noise": "--speck-3", "spared": "--speck-4" };
 const markColour = (id, crowded) => css(crowded ? CROWDED[id] : id === "spared" ? "--soft" : "--ink");
 const SVG = {
-  speck: "M-.9,-.9H.9V.9H-.9Z", circle: "M0,-1A1,1,0,1,1,0,1A1,1,0,1,1,0,-1Z", rect: "M-.9,-.9H.9V.9H-.9Z",
+  circle: "M0,-1A1,1,0,1,1,0,1A1,1,0,1,1,0,-1Z", rect: "M-.9,-.9H.9V.9H-.9Z",
   triangle: "M0,-1L1,.9H-1Z", diamond: "M0,-1L1,0L0,1L-1,0Z",
   roundRect: "M-.5,-.9H.5Q.9,-.9 .9,-.5V.5Q.9,.9 .5,.9H-.5Q-.9,.9 -.9,.5V-.5Q-.9,-.9 -.5,-.9Z",
   pin: "M0,1L-.6,-.1A.65,.65,0,1,1,.6,-.1Z", arrow: "M0,-1L.8,1L0,.5L-.8,1Z",
@@ -54,7 +54,7 @@ const swatchOf = (data, code) => {
   const look = lookOf(data, code);
   return swatch(SVG[look.shape], look.colour);
 };
-const markOf = (id, crowded) => swatch(crowded ? SVG.speck : MARKS[id].replace("path://", ""), markColour(id, crowded));
+const markOf = (id, crowded) => swatch(crowded ? SVG.rect : MARKS[id].replace("path://", ""), markColour(id, crowded));
 
 /** Make a chart that follows the width of its element. */
 function chartIn(element) {
