@@ -4,6 +4,8 @@ from collections.abc import Generator
 from dataclasses import dataclass, replace
 from typing import Protocol
 
+import numpy as np
+
 from rectifold._typing import Bools, Floats, Ints
 from rectifold.space import Points
 
@@ -13,7 +15,8 @@ class Proposal:
     """Candidates for some rows, which provably contain what the canonical order keeps.
 
     For every row the candidates hold its k nearest rows in the order (distance, row
-    index). They may hold more, and the row itself: `settle` computes the distances,
+    index); those of an approximate engine hold k rows, and seldom miss one of these. They may
+    hold more, and the row itself: `settle` computes the distances,
     excludes the row by its index and settles the order.
     """
 
@@ -25,6 +28,19 @@ class Proposal:
     #: Where the metric is the caller's own, so that `settle` can't compute it; or where the engine
     #: has computed what `settle` would, to the last bit.
     distances: Floats | None = None
+
+    def only(self, mask: Bools) -> "Proposal":
+        """The same for some of its rows."""
+        if mask.all():
+            return self
+        lengths = np.diff(self.offsets)
+        kept = np.repeat(mask, lengths)
+        return Proposal(
+            self.rows[mask],
+            np.concatenate(([0], np.cumsum(lengths[mask]))),
+            self.candidates[kept],
+            None if self.distances is None else self.distances[kept],
+        )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -41,7 +57,22 @@ class Looked:
     pairs: int
 
 
-Answer = Proposal | Certified | Looked
+@dataclass(frozen=True, slots=True, eq=False)
+class Checked:
+    """The true neighbours of a random sample of the rows whose neighbours are approximate."""
+
+    proposal: Proposal
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Outlook:
+    """Said before long work: how many seconds are left, exactly and approximately."""
+
+    exact: float
+    approximate: float
+
+
+Answer = Proposal | Certified | Looked | Checked | Outlook
 
 
 class Engine(Protocol):
@@ -50,7 +81,10 @@ class Engine(Protocol):
     def __call__(
         self, points: Points, labels: Ints, k: int, *, n_jobs: int | None
     ) -> Generator[Answer, None, None]:
-        """Yield, in any order, a proposal or a certificate for every row exactly once."""
+        """Yield, in any order, a proposal or a certificate for every row exactly once.
+
+        An engine that misses neighbours gives the true ones of a sample besides.
+        """
         ...
 
 
@@ -66,6 +100,8 @@ class Neighbourhoods:
     certified: Bools
     #: Pairs of points that the engine looked at, where it counts them.
     pairs: int = 0
+    #: The true neighbourhoods of some of the rows, where those above may miss a neighbour.
+    truth: "Neighbourhoods | None" = None
 
     @property
     def k(self) -> int:
@@ -79,4 +115,9 @@ class Neighbourhoods:
         """
         if not 1 <= k <= self.k:
             raise ValueError(f"k={k} neighbours asked for, where {self.k} were searched for.")
-        return replace(self, indices=self.indices[:, :k], distances=self.distances[:, :k])
+        return replace(
+            self,
+            indices=self.indices[:, :k],
+            distances=self.distances[:, :k],
+            truth=None if self.truth is None else self.truth.nearest(k),
+        )

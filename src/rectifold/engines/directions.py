@@ -5,7 +5,7 @@ from collections.abc import Callable, Generator
 import numpy as np
 
 from rectifold._typing import Ints, Matrix
-from rectifold.engines.contract import Answer, Certified, Proposal
+from rectifold.engines.contract import Answer, Certified, Checked, Proposal
 from rectifold.engines.exact.groups import ranges
 from rectifold.space import Points
 
@@ -30,7 +30,7 @@ def apart_from_zero(
     points : Points
         All rows.
     labels : ndarray of shape (n_rows,)
-        Class codes.
+        Class codes, or what else goes with every row.
     k : int
         Neighbours per row.
     among : callable
@@ -58,6 +58,8 @@ def apart_from_zero(
             yield Certified(rows[answer.rows])
         elif isinstance(answer, Proposal):
             yield _with_everyone(answer, rows, zeros[: k + 1])
+        elif isinstance(answer, Checked):
+            yield Checked(_with_everyone(answer.proposal, rows, zeros[: k + 1]))
         else:
             yield answer
 

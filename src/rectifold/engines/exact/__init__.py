@@ -1,20 +1,19 @@
 """The exact engine on the CPU: certificates for most rows, a true search for the rest."""
 
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
+from dataclasses import dataclass
 
 import numpy as np
 from scipy import sparse
 from scipy.spatial import cKDTree
 
-from rectifold._typing import Floats, Ints, Matrix
+from rectifold._typing import Ints, Matrix
 from rectifold.engines.contract import Answer, Certified, Looked, Proposal
 from rectifold.engines.directions import apart_from_zero
 from rectifold.engines.exact import costs, remaining, tree, whole
 from rectifold.engines.exact.certificates import Standing, certify
-from rectifold.engines.exact.coordinates import stays_sparse
-from rectifold.engines.exact.groups import Groups, group
-from rectifold.engines.exact.leaves import EMPTY
-from rectifold.engines.exact.products import Frame, build
+from rectifold.engines.exact.ground import Ground, lay
+from rectifold.engines.exact.groups import MIXED
 from rectifold.engines.exact.remaining import Found
 from rectifold.engines.exact.workers import Workers
 from rectifold.space import Points
@@ -49,101 +48,165 @@ def propose(
 
         def among(values: Matrix, labels: Ints, ceiling: float) -> Generator[Answer, None, None]:
             cosine = points.metric == "cosine"
-            return _propose(values, labels, k, workers, unit_length=cosine, ceiling=ceiling)
+            ground = lay(values, labels, k, workers, unit_length=cosine, ceiling=ceiling)
+            return answers(ground, k, workers)
 
         yield from apart_from_zero(points, labels, k, among)
 
 
-def _propose(
-    values: Matrix,
-    labels: Ints,
-    k: int,
-    workers: Workers,
-    *,
-    unit_length: bool,
-    ceiling: float,
+def propose_some(
+    points: Points, rows: Ints, k: int, *, n_jobs: int | None = None
+) -> Generator[Proposal, None, None]:
+    """Propose the neighbours of some rows only, among all.
+
+    Parameters
+    ----------
+    points : Points
+        Points with one of `METRICS`.
+    rows : ndarray of int
+        Whose neighbours are wanted, each once.
+    k : int
+        Neighbours per row.
+    n_jobs : int or None
+        Cores, as in scikit-learn.
+
+    Yields
+    ------
+    Proposal
+        For each of the rows once.
+    """
+    wanted = np.zeros(points.n, dtype=np.intp)
+    wanted[rows] = 1
+    with Workers(n_jobs) as workers:
+
+        def among(values: Matrix, asked: Ints, ceiling: float) -> Generator[Answer, None, None]:
+            # A class for all: certificates are of no use here.
+            nobody = np.full(len(asked), MIXED)
+            cosine = points.metric == "cosine"
+            ground = lay(values, nobody, k, workers, unit_length=cosine, ceiling=ceiling)
+            return neighbours_of(ground, np.flatnonzero(asked), k, workers)
+
+        for answer in apart_from_zero(points, wanted, k, among):
+            if isinstance(answer, Proposal):
+                yield answer.only(wanted[answer.rows] == 1)
+
+
+def answers(ground: Ground, k: int, workers: Workers) -> Generator[Answer, None, None]:
+    """Answer for all rows of a ground."""
+    if ground.whole:
+        yield from _whole(ground, k, workers)
+        return
+    standing = ground.standing()
+    yield from certificates(ground, k, standing, workers)
+    yield from searched(ground, k, standing, workers)
+
+
+def neighbours_of(
+    ground: Ground, rows: Ints, k: int, workers: Workers
 ) -> Generator[Answer, None, None]:
-    """The same for rows that all have a direction; others are as far as the ceiling."""
-    groups = group(values)
-    size = costs.leaf_size(len(groups.counts), k, sparse=stays_sparse(groups.values))
-    # A class that would leave most slots of its leaf empty is not worth one.
-    classes = groups.classes(labels, least=1 if size is None else size // 8)
-    frame = build(groups.values, classes, size, workers, unit_length=unit_length)
-    # Where single precision proves nothing, as with very many columns, all is in double.
-    frame = frame if frame.usable else frame.finer()
-    if unit_length:
-        ceiling *= frame.coordinates.factor**2
-    if size is None:
-        yield from _whole(frame, groups, classes, k, workers, ceiling)
+    """Propose the neighbours of some rows, ascending, with as little as is needed for them."""
+    points = ground.groups.points()[rows]
+    wanted = np.zeros(len(ground.groups.members), dtype=bool)
+    wanted[rows] = True
+    places = np.sort(ground.places()[np.unique(points)])
+    if ground.whole:
+        nobody = np.full(len(ground.weights), MIXED)
+        found: Iterator[Found] = (
+            seen.found
+            for seen in whole.search(
+                ground.frame, nobody, ground.weights, k, places, workers, ceiling=ground.ceiling
+            )
+        )
     else:
-        yield from _in_leaves(frame, groups, k, workers, ceiling)
+        bounds = np.full(len(places), np.inf)
+        found = remaining.search(ground.frame, ground.weights, k, places, bounds, workers)
+    for one in found:
+        yield Looked(one.pairs)
+        for proposal in _expanded(ground, one, k):
+            yield proposal.only(wanted[proposal.rows])
 
 
-def _whole(
-    frame: Frame, groups: Groups, classes: Ints, k: int, workers: Workers, ceiling: float
-) -> Generator[Answer, None, None]:
-    order = frame.leaves.order
+def _whole(ground: Ground, k: int, workers: Workers) -> Generator[Answer, None, None]:
+    order, frame = ground.frame.leaves.order, ground.frame
     places = np.arange(len(order))
     for seen in whole.search(
-        frame, classes[order], groups.counts[order], k, places, workers, ceiling=ceiling
+        frame, ground.classes[order], ground.weights, k, places, workers, ceiling=ground.ceiling
     ):
         yield Looked(seen.found.pairs)
-        yield Certified(groups.rows(order[seen.certified]))
-        yield from _expanded(groups, order, seen.found, k)
+        yield Certified(ground.groups.rows(order[seen.certified]))
+        yield from _expanded(ground, seen.found, k)
 
 
-def _in_leaves(
-    frame: Frame, groups: Groups, k: int, workers: Workers, ceiling: float
+def certificates(
+    ground: Ground, k: int, standing: Standing, workers: Workers
 ) -> Generator[Answer, None, None]:
-    order = frame.leaves.order
-    weights = np.where(order == EMPTY, 0, groups.counts[order])
-    standing = Standing(np.full(len(order), np.inf), order == EMPTY)
-    for places in certify(frame, weights, k, standing, workers, ceiling=ceiling):
-        yield Certified(groups.rows(order[places]))
+    """Give all certificates there are to be had."""
+    order = ground.frame.leaves.order
+    for places in certify(
+        ground.frame, ground.weights, k, standing, workers, ceiling=ground.ceiling
+    ):
+        yield Certified(ground.groups.rows(order[places]))
     yield Looked(standing.pairs)
+
+
+def searched(
+    ground: Ground, k: int, standing: Standing, workers: Workers
+) -> Generator[Answer, None, None]:
+    """Propose the neighbours of all rows without a certificate."""
     left = np.flatnonzero(~standing.certified)
     if not len(left):
         return
-    bounds = standing.bounds[left]
-    built, visited = _tree_if_cheaper(frame, weights, k, left, bounds, groups.values)
-    if built is None:
+    frame, groups, weights = ground.frame, ground.groups, ground.weights
+    best = price(ground, k, standing)
+    if best.tree is None:
+        bounds = standing.bounds[left]
         for found in remaining.search(frame, weights, k, left, bounds, workers):
             yield Looked(found.pairs)
-            yield from _expanded(groups, order, found, k)
+            yield from _expanded(ground, found, k)
         return
-    yield Looked(int(visited * len(left)))
-    points = np.sort(order[left])
-    for some, offsets, near in tree.search(built, groups.counts, k, points, workers.jobs):
+    yield Looked(int(best.visited * len(left)))
+    points = np.sort(frame.leaves.order[left])
+    for some, offsets, near in tree.search(best.tree, groups.counts, k, points, workers.jobs):
         yield from groups.expand(some, offsets, near, k)
 
 
-def _expanded(groups: Groups, order: Ints, found: Found, k: int) -> Generator[Proposal, None, None]:
+def _expanded(ground: Ground, found: Found, k: int) -> Generator[Proposal, None, None]:
     """Places become points, and points the rows on them."""
+    order = ground.frame.leaves.order
     if len(found.places):
-        yield from groups.expand(order[found.places], found.offsets, order[found.neighbours], k)
+        yield from ground.groups.expand(
+            order[found.places], found.offsets, order[found.neighbours], k
+        )
 
 
-def _tree_if_cheaper(
-    frame: Frame, weights: Ints, k: int, places: Ints, bounds: Floats, values: Matrix
-) -> tuple[cKDTree | None, float]:
-    """Build a k-d tree where it will find the neighbours of some queries sooner than leaves.
+@dataclass(frozen=True, slots=True, eq=False)
+class Price:
+    """What the search for rows without a certificate will cost, and how it is best done."""
 
-    Gives the tree, and the points that a query looks at in it, on average.
-    """
+    #: Nanoseconds of a core.
+    cost: float
+    #: A k-d tree, where it will find the neighbours sooner than leaves; and the points that a
+    #: query looks at in it, on average.
+    tree: cKDTree | None = None
+    visited: float = 0.0
+
+
+def price(ground: Ground, k: int, standing: Standing) -> Price:
+    """Estimate what the search for all rows without a certificate will cost."""
+    frame, values = ground.frame, ground.groups.values
+    places = np.flatnonzero(~standing.certified)
     n, d = values.shape
     leaves = frame.leaves
-    most = costs.by_products(len(places), leaves.n, n, d)
-    if sparse.issparse(values) or not costs.worth_a_trial(n, d, most):
-        return None, 0.0
-    some = np.linspace(0, len(places) - 1, min(len(places), _TRIAL)).astype(np.intp)
-    squares, pairs = remaining.estimate(frame, weights, k, places[some], bounds[some])
+    some = places[np.linspace(0, len(places) - 1, min(len(places), _TRIAL)).astype(np.intp)]
+    squares, pairs = remaining.estimate(frame, ground.weights, k, some, standing.bounds[some])
     products = costs.by_products(len(places), leaves.n, pairs, d)
-    if not costs.worth_a_trial(n, d, products):
-        return None, 0.0
+    if sparse.issparse(values) or not costs.worth_a_trial(n, d, products):
+        return Price(products)
     built = cKDTree(values)
-    queries = values[leaves.order[places[some]]]
     affordable = costs.affordable_visits(n, len(places), d, products)
     # One factor at a time: its square may be out of range.
     squares = squares / frame.coordinates.factor / frame.coordinates.factor
-    visited = costs.visited(built, queries, squares, affordable)
-    return (built, visited) if visited <= affordable else (None, 0.0)
+    visited = costs.visited(built, values[leaves.order[some]], squares, affordable)
+    if visited > affordable:
+        return Price(products)
+    return Price(costs.by_tree(n, len(places), d, visited), built, visited)

@@ -28,6 +28,8 @@ _LEAF, _PAIR, _PAIR_COLUMN = 20.0, 0.4, 0.03
 _BUILD, _BUILD_COLUMN = 200.0, 10.0
 _QUERY, _VISIT = 1500.0, 20.0
 CACHE, _MISS, _MISS_COLUMN = 12e6, 20.0, 1.5
+#: Cells: for each point, and for each query, besides products.
+_CELL_POINT, _CELL_QUERY = 500.0, 8000.0
 #: A tree is built, to see what it would cost, if that takes no more than this share.
 _TRIAL = 0.2
 
@@ -62,6 +64,15 @@ def by_products(n_queries: int, n_leaves: int, pairs: float, n_columns: int) -> 
     return n_queries * (n_leaves * _LEAF + pairs * (_PAIR + _PAIR_COLUMN * n_columns))
 
 
+def by_cells(
+    n_queries: int, n_points: int, n_cells: int, probes: int, n_columns: int
+) -> float:
+    """Cost of an approximate search through the cells nearest to each query, cells included."""
+    gathered = n_points * (_CELL_POINT + n_cells * (_PAIR + _PAIR_COLUMN * n_columns))
+    pairs = probes * n_points / n_cells
+    return gathered + n_queries * (_CELL_QUERY + pairs * (_PAIR + _PAIR_COLUMN * n_columns))
+
+
 def of_tree(n_points: int, n_columns: int) -> float:
     """Cost of building a tree."""
     return n_points * (_BUILD + _BUILD_COLUMN * n_columns)
@@ -69,10 +80,21 @@ def of_tree(n_points: int, n_columns: int) -> float:
 
 def affordable_visits(n_points: int, n_queries: int, n_columns: int, products: float) -> float:
     """Give how many points a query may visit in a tree that is to cost less than products."""
-    visit = _VISIT
-    if 8 * n_points * n_columns > CACHE:
-        visit += _MISS + _MISS_COLUMN * n_columns
+    visit = _of_visit(n_points, n_columns)
     return ((products - of_tree(n_points, n_columns)) / n_queries - _QUERY) / visit
+
+
+def by_tree(n_points: int, n_queries: int, n_columns: int, visited: float) -> float:
+    """Cost of a search through a tree, in which a query visits so many points."""
+    query = _QUERY + visited * _of_visit(n_points, n_columns)
+    return of_tree(n_points, n_columns) + n_queries * query
+
+
+def _of_visit(n_points: int, n_columns: int) -> float:
+    """Cost of a point that a query looks at in a tree."""
+    if 8 * n_points * n_columns > CACHE:
+        return _VISIT + _MISS + _MISS_COLUMN * n_columns
+    return _VISIT
 
 
 def worth_a_trial(n_points: int, n_columns: int, products: float) -> bool:

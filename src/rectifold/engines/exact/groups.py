@@ -35,6 +35,12 @@ class Groups:
             return self.members[points]
         return self.members[ranges(self.starts[points], self.counts[points])]
 
+    def points(self) -> Ints:
+        """The point that each row lies on."""
+        points = np.empty_like(self.members)
+        points[self.members] = np.repeat(np.arange(len(self.counts)), self.counts)
+        return points
+
     def classes(self, labels: Ints, least: int = 1) -> Ints:
         """The class of each point, `MIXED` where its rows disagree.
 

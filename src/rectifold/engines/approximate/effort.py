@@ -1,0 +1,122 @@
+"""How much is looked at: whether certificates pay, and how many cells a target needs."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from rectifold._typing import Floats, Ints
+from rectifold.engines.approximate.cells import Cells
+from rectifold.engines.exact import costs
+from rectifold.engines.exact import price as exact_price
+from rectifold.engines.exact.certificates import Standing, trial
+from rectifold.engines.exact.ground import Ground
+from rectifold.engines.exact.workers import Workers
+
+#: Cells that are seen by each row before anything is known of a target, for an estimate.
+TYPICAL = 8
+
+
+def cells_for(queries: int) -> int:
+    """Choose how many cells to make.
+
+    Putting n points into c cells takes n c products, and a search q p n / c for q queries that
+    see p cells each: both together are least for c^2 = q p.
+    """
+    return max(1, int(np.sqrt(queries * TYPICAL)))
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """What certificates take, in nanoseconds of a core for a row, and the share that holds one."""
+
+    cost: float
+    certified: float
+    #: Whether they cost less than the approximate searches that they save.
+    pays: bool
+
+
+def try_certificates(ground: Ground, k: int, workers: Workers) -> Proof:
+    """See what certificates take and give, for a few rows."""
+    n, d = ground.groups.values.shape
+    tried = trial(ground.frame, ground.weights, k, workers, ceiling=ground.ceiling)
+    cost = costs.by_products(1, ground.frame.leaves.n, tried.pairs, d)
+    saved = tried.certified * costs.by_cells(n, n, cells_for(n), TYPICAL, d) / n
+    return Proof(cost, tried.certified, cost < saved)
+
+
+@dataclass(frozen=True, slots=True)
+class Prices:
+    """What searches for the rows that are left will cost, in nanoseconds of a core."""
+
+    n_queries: int
+    n_points: int
+    n_columns: int
+    #: An exact search, certificates included where there are none yet.
+    exact: float
+    #: How many seconds a nanosecond of the model is, with all cores there are.
+    scale: float
+
+    @property
+    def exact_seconds(self) -> float:
+        """The exact search in seconds."""
+        return self.exact * self.scale
+
+    def of(self, probes: int) -> float:
+        """An approximate search in which every query sees so many cells."""
+        count = cells_for(self.n_queries)
+        return costs.by_cells(self.n_queries, self.n_points, count, probes, self.n_columns)
+
+    def affordable(self, seconds: float) -> int:
+        """How many cells every query can see in some seconds; one at least."""
+        first, second = self.of(1), self.of(2)
+        return 1 + max(0, int((seconds / self.scale - first) / (second - first)))
+
+
+def weigh(
+    ground: Ground, k: int, standing: Standing, proof: Proof, pairs: int, sample: int, seconds: float
+) -> Prices:
+    """Estimate prices, with the pairs that a sample of rows looked at and the seconds it took."""
+    n, d = ground.groups.values.shape
+    left = int(np.count_nonzero(~standing.certified))
+    leaves = ground.frame.leaves.n
+    scale = seconds / costs.by_products(sample, leaves, pairs / sample, d)
+    exact = exact_price(ground, k, standing).cost
+    if not proof.pays:
+        exact = min(exact, left * proof.cost + (1 - proof.certified) * exact)
+    return Prices(left, n, d, exact, scale)
+
+
+def tune(cells: Cells, sketch: Floats, queries: Ints, neighbours: Ints, target: float) -> int:
+    """Choose how many cells each query sees.
+
+    A neighbour is found if its cell is seen, so the recall of every choice is known from the
+    true neighbours of a sample, without any search.
+
+    Parameters
+    ----------
+    cells : Cells
+        The cells.
+    sketch : ndarray of shape (n_points, n_columns)
+        Points in the coordinates of their centres, in the order of cells.
+    queries : ndarray of shape (n_queries,)
+        Positions of a sample.
+    neighbours : ndarray of shape (n_queries, k)
+        Positions of their true neighbours.
+    target : float
+        The recall wanted.
+
+    Returns
+    -------
+    int
+    """
+    nearness = cells.nearness(sketch[queries])
+    ranks = np.empty(nearness.shape, dtype=np.int32)
+    every = np.arange(cells.n, dtype=np.int32)
+    np.put_along_axis(ranks, np.argsort(-nearness, axis=1, kind="stable"), every[None], axis=1)
+    needed = np.take_along_axis(ranks, cells.cell[neighbours], axis=1) + 1
+    for probes in range(1, cells.n):
+        found = (needed <= probes).mean(axis=1)
+        # One standard error more, so that another sample hardly shows less.
+        if found.mean() - found.std() / np.sqrt(len(found)) >= target:
+            return probes
+    return cells.n
