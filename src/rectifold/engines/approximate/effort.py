@@ -1,6 +1,6 @@
 """How much is looked at: whether certificates pay, and how many cells a target needs."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -39,7 +39,7 @@ def try_certificates(ground: Ground, k: int, workers: Workers) -> Proof:
     """See what certificates take and give, for a few rows."""
     n, d = ground.groups.values.shape
     tried = trial(ground.frame, ground.weights, k, workers, ceiling=ground.ceiling)
-    cost = costs.by_products(1, ground.frame.leaves.n, tried.pairs, d)
+    cost = costs.of_certificate(tried.leaves, tried.pairs, d)
     saved = tried.certified * costs.by_cells(n, n, cells_for(n), TYPICAL, d) / n
     return Proof(cost, tried.certified, cost < saved)
 
@@ -80,10 +80,11 @@ def weigh(
     left = int(np.count_nonzero(~standing.certified))
     leaves = ground.frame.leaves.n
     scale = seconds / costs.by_products(sample, leaves, pairs / sample, d)
-    exact = exact_price(ground, k, standing).cost
+    prices = Prices(left, n, d, np.inf, scale)
+    exact = exact_price(ground, k, standing, most=prices.of(TYPICAL) / 10).cost
     if not proof.pays:
         exact = min(exact, left * proof.cost + (1 - proof.certified) * exact)
-    return Prices(left, n, d, exact, scale)
+    return replace(prices, exact=exact)
 
 
 def tune(cells: Cells, sketch: Floats, queries: Ints, neighbours: Ints, target: float) -> int:

@@ -20,15 +20,16 @@ from rectifold.engines.exact.workers import Workers
 Result = TypeVar("Result")
 
 #: Queries handled at once; fewer where they find so many points.
-_QUERIES, _HELD = 1 << 17, 1 << 24
+_QUERIES, _HELD = 1 << 18, 1 << 24
 #: Queries are put together with the points that they found, so many at once.
-_TOGETHER = 4096
+#: They may have found twice as many as one another, or so many times what they need.
+_TOGETHER, _FEW = 4096, 2
 #: Products computed at once.
 _PRODUCTS = 1 << 20
 #: A query gets its first bound from so many times the points that it needs.
 _HOME = 3
 #: Of so many times the cells that it wants to see, the nearest to its own, a query chooses.
-_CHOICE, _LEAST_CHOICE = 6, 16
+_CHOICE, _LEAST_CHOICE = 20, 64
 #: How many times more cells are seen by queries that found too few points.
 _MORE = 4
 #: Rounding of products in float32, beside which a bound is no bound.
@@ -89,25 +90,39 @@ def search(
             continue
         hits, pairs = found
         yield pairs
-        enough = np.diff(hits.indptr) > k
-        short.append(some[~enough])
-        rows = np.flatnonzero(enough)
-        chunks = np.split(rows, np.arange(_TOGETHER, len(rows), _TOGETHER))
-        parts = (_nearest(hits, some, rows, k) for rows in chunks)
-        yield from workers.map(finish, parts)
+        short.append(some[np.diff(hits.indptr) <= k])
+        work = _finisher(hits, some, k, finish)
+        yield from workers.map(work, _of_like_width(np.diff(hits.indptr), k))
     again = np.concatenate(short) if short else queries[:0]
     if len(again):
         yield from search(residuals, sketch, k, again, _MORE * probes, workers, finish)
 
 
+def _of_like_width(counts: Ints, k: int) -> Iterator[Ints]:
+    """Group rows that have found enough by how much they have found, for tables of little air."""
+    rows = np.flatnonzero(counts > k)
+    rows = rows[np.argsort(counts[rows], kind="stable")]
+    at = 0
+    while at < len(rows):
+        widest = counts[rows[min(at + _TOGETHER, len(rows)) - 1]]
+        narrow = max(2 * counts[rows[at]], _FEW * (k + 1))
+        end = at + _TOGETHER
+        if widest > narrow:
+            end = int(np.searchsorted(counts[rows], narrow, side="right"))
+        yield np.sort(rows[at:end])
+        at = end
+
+
+def _finisher(
+    hits: sparse.csr_array, queries: Ints, k: int, finish: Callable[[Near], Result]
+) -> Callable[[Ints], Result]:
+    return lambda rows: finish(_nearest(hits, queries, rows, k))
+
+
 def _nearest(hits: sparse.csr_array, queries: Ints, rows: Ints, k: int) -> Near:
     """Keep the points that can be among the k nearest besides the query itself."""
-    counts = np.diff(hits.indptr)[rows]
-    begins = hits.indptr[rows]
-    if not len(rows):
-        return Near(queries[rows], np.zeros(1, dtype=np.intp), np.empty(0, dtype=np.intp))
-    width = int(counts.max())
-    column = np.arange(width)
+    begins, counts = hits.indptr[rows], np.diff(hits.indptr)[rows]
+    column = np.arange(counts.max())
     held = column < counts[:, None]
     at = np.where(held, begins[:, None] + column, 0)
     squares = np.where(held, hits.data[at], np.float32(np.inf))
@@ -202,14 +217,17 @@ class _Probing:
         self, cell: int, mine: Ints, queries: Ints, bounds: Floats
     ) -> tuple[Ints, Ints, Floats]:
         """Find the points of one cell within the bounds of its visitors."""
-        some = self.residuals.around(queries[mine], cell)
+        some = self.residuals.around(queries.take(mine), cell)
         squares = _squares(some)
         found = self.residuals.products(some, cell)
-        within = bounds[mine] + np.float32(_SLACK) * (squares + np.abs(bounds[mine]))
+        within = bounds.take(mine)
+        within += np.float32(_SLACK) * (squares + np.abs(within))
         hits = np.flatnonzero(found >= ((squares - within) / 2)[:, None])
         row, point = np.divmod(hits, found.shape[1])
-        square = np.maximum(squares[row] - 2 * found.ravel()[hits], 0)
-        return mine[row], (self.residuals.cells.starts[cell] + point).astype(np.int32), square
+        # `take` lets other threads work meanwhile, where an index in brackets does not.
+        square = np.maximum(squares.take(row) - 2 * found.ravel().take(hits), 0)
+        point += self.residuals.cells.starts[cell]
+        return mine.take(row), point.astype(np.int32), square
 
 
 def _squares(points: Floats) -> Floats:

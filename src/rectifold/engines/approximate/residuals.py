@@ -30,7 +30,7 @@ class Residuals:
         some: Floats = scratch("residuals", (len(positions), self.points.shape[1]), _SINGLE)
         # What is out of range is clipped only because that needs no copy.
         self.points.take(positions, axis=0, out=some, mode="clip")
-        own = self.cells.cell[positions]
+        own = self.cells.cell.take(positions)
         if (own != cell).any():
             begins = np.flatnonzero(np.diff(own, prepend=-1))
             moved = (self.middles[own[begins]] - self.middles[cell]).astype(_SINGLE)

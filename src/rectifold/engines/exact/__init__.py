@@ -191,8 +191,11 @@ class Price:
     visited: float = 0.0
 
 
-def price(ground: Ground, k: int, standing: Standing) -> Price:
-    """Estimate what the search for all rows without a certificate will cost."""
+def price(ground: Ground, k: int, standing: Standing, *, most: float = np.inf) -> Price:
+    """Estimate what the search for all rows without a certificate will cost.
+
+    A tree is tried only if building it takes a small part of `most` nanoseconds.
+    """
     frame, values = ground.frame, ground.groups.values
     places = np.flatnonzero(~standing.certified)
     n, d = values.shape
@@ -200,7 +203,7 @@ def price(ground: Ground, k: int, standing: Standing) -> Price:
     some = places[np.linspace(0, len(places) - 1, min(len(places), _TRIAL)).astype(np.intp)]
     squares, pairs = remaining.estimate(frame, ground.weights, k, some, standing.bounds[some])
     products = costs.by_products(len(places), leaves.n, pairs, d)
-    if sparse.issparse(values) or not costs.worth_a_trial(n, d, products):
+    if sparse.issparse(values) or not costs.worth_a_trial(n, d, min(products, most)):
         return Price(products)
     built = cKDTree(values)
     affordable = costs.affordable_visits(n, len(places), d, products)

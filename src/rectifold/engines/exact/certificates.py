@@ -25,7 +25,7 @@ FIRST, GROWTH = 6, 4
 #: Leaves of other classes that a row looks at first, where those are many.
 GLANCE = 4
 #: Chunks of rows of a trial.
-TRIED = 8
+TRIED = 16
 #: Other classes are many if they hold more than this share of all points.
 MANY = 0.1
 
@@ -101,6 +101,8 @@ class Trial:
     """What certificates take and give, a row on average."""
 
     pairs: float
+    #: Leaves of other classes, each of which may have to be looked at.
+    leaves: float
     #: The share of rows that hold one.
     certified: float
 
@@ -109,11 +111,15 @@ def trial(frame: Frame, weights: Ints, k: int, workers: Workers, *, ceiling: flo
     """Look for certificates of a few rows all over the table, as `certify` does for all."""
     look = _Look(frame, weights, k, ceiling)
     chunks = list(look.chunks())
-    some = np.linspace(0, len(chunks) - 1, min(len(chunks), TRIED)).astype(np.intp)
+    count = min(len(chunks), TRIED)
+    some = ((np.arange(count) + 0.5) / count * len(chunks)).astype(np.intp)
     found = list(workers.map(look.at_home, (chunks[one] for one in some)))
     rows = sum(len(chunk.places) for chunk in found)
+    labels = frame.leaves.labels
+    others = [np.count_nonzero(labels != labels[chunks[one].start]) for one in some]
     return Trial(
         sum(chunk.pairs for chunk in found) / rows,
+        float(np.mean(others)),
         sum(int(chunk.certified.sum()) for chunk in found) / rows,
     )
 

@@ -28,6 +28,8 @@ _LEAF, _PAIR, _PAIR_COLUMN = 20.0, 0.4, 0.03
 _BUILD, _BUILD_COLUMN = 200.0, 10.0
 _QUERY, _VISIT = 1500.0, 20.0
 CACHE, _MISS, _MISS_COLUMN = 12e6, 20.0, 1.5
+#: Certificates: for each leaf of another class.
+_CERTIFICATE_LEAF = 5.0
 #: Cells: for each point, and for each query, besides products.
 _CELL_POINT, _CELL_QUERY = 500.0, 8000.0
 #: A tree is built, to see what it would cost, if that takes no more than this share.
@@ -62,6 +64,11 @@ def leaf_size(n_points: int, k: int, *, sparse: bool = False) -> int | None:
 def by_products(n_queries: int, n_leaves: int, pairs: float, n_columns: int) -> float:
     """Cost of a search through leaves, with so many pairs looked at by a query."""
     return n_queries * (n_leaves * _LEAF + pairs * (_PAIR + _PAIR_COLUMN * n_columns))
+
+
+def of_certificate(leaves: float, pairs: float, n_columns: int) -> float:
+    """Cost of looking for the certificate of a row, among so many leaves of other classes."""
+    return leaves * _CERTIFICATE_LEAF + pairs * (_PAIR + _PAIR_COLUMN * n_columns)
 
 
 def by_cells(
