@@ -14,7 +14,10 @@ from rectifold.rectification import Rectification
 from rectifold.sampler import GMR
 
 #: Parameters of GMR that move points or change how neighbours are found.
-_GEOMETRY = ("metric", "metric_threshold", "space", "engine", "device")
+_GEOMETRY = (
+    *("metric", "metric_threshold", "space", "engine", "device"),
+    *("target_recall", "time_budget", "random_state"),
+)
 
 
 def rectify_all(
@@ -77,7 +80,9 @@ def rectify_all(
 def _geometry(setting: Mapping[str, Any], sampler: GMR) -> tuple[Any, ...]:
     """Tell settings apart that can't share a search."""
     apart = {name: setting[name] for name in _GEOMETRY if name in setting}
-    if not isinstance(sampler.n_neighbors, numbers.Integral):
+    # A search for more neighbours holds that for fewer, but not one that is tuned to a recall.
+    tuned = sampler.engine == "approximate" or sampler.time_budget is not None
+    if tuned or not isinstance(sampler.n_neighbors, numbers.Integral):
         apart["n_neighbors"] = setting.get("n_neighbors")
     # By identity: transformers and search objects have no equality of their own.
     return tuple(

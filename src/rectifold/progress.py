@@ -5,8 +5,10 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 
 Listener = Callable[[int, int], None]
+Reader = Callable[[str], None]
 
 _listener: ContextVar[Listener | None] = ContextVar("rectifold_progress", default=None)
+_reader: ContextVar[Reader | None] = ContextVar("rectifold_remarks", default=None)
 
 
 @contextmanager
@@ -52,3 +54,21 @@ def report(done: int, total: int) -> None:
     listener = _listener.get()
     if listener is not None:
         listener(done, total)
+
+
+@contextmanager
+def reading(reader: Reader) -> Iterator[None]:
+    """Have `reader(sentence)` called when there is something to say before long work."""
+    token = _reader.set(reader)
+    try:
+        yield
+    finally:
+        _reader.reset(token)
+
+
+def remark(sentence: str) -> bool:
+    """Say something before long work; tell whether anybody read it."""
+    reader = _reader.get()
+    if reader is not None:
+        reader(sentence)
+    return reader is not None

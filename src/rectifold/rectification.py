@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rectifold._typing import Bools, Floats, Ints
+from rectifold.accuracy import Accuracy, Check, in_words
 from rectifold.exhibits import Exhibits
 from rectifold.rules import (
     AMBIGUITY,
@@ -80,6 +81,9 @@ class Rectification:
         The same as masks.
     certified : ndarray of bool of shape (n_rows,)
         Rows whose neighbours were proved, not searched, to carry the row's own label.
+    accuracy : Accuracy or None
+        Where neighbours are approximate, how many of the true ones were found, and how many
+        decisions are others for it, measured on a sample of rows.
 
     Examples
     --------
@@ -111,6 +115,17 @@ class Rectification:
     #: What a report can show besides; None in copies, pickles and records of many settings, and
     #: for rows on a GPU.
     exhibits: Exhibits | None = None
+    #: What a sample of rows tells of approximate neighbours; None where all are the true ones.
+    check: Check | None = None
+
+    @property
+    def accuracy(self) -> Accuracy | None:
+        """How good approximate neighbours are; None where all are the true ones."""
+        if self.check is None:
+            return None
+        votes = self.check.corrected(self.votes)
+        right = _decided(votes, self.target, self.thresholds, self.setting)
+        return self.check.accuracy(self.votes, right.decision != self.decisions.decision)
 
     @property
     def classes(self) -> npt.NDArray[Any]:
@@ -189,6 +204,7 @@ class Rectification:
             self.setting,
             index=self.index,
             exhibits=self.exhibits,
+            check=self.check,
         )
 
     def summary(self) -> dict[str, Any]:
@@ -200,7 +216,8 @@ class Rectification:
             Plain numbers, strings, lists and dicts, ready for JSON: rows before and
             after and by reason for every class, the imbalance ratio (largest class over
             smallest) before and after, metric, n_neighbors, engine, how many rows held
-            a certificate, thresholds, and seconds per stage.
+            a certificate, how good approximate neighbours are, thresholds, and seconds
+            per stage.
         """
         sizes = self.target.sizes
         gone, spared, reason = self.removed, self.spared, self.decisions.reason
@@ -215,6 +232,7 @@ class Rectification:
             "deep_noise": by_class(gone & (reason == DEEP_NOISE)),
         }
         after = sizes - removed
+        accuracy = self.accuracy
         return {
             "rows": int(sizes.sum()),
             "kept": int(after.sum()),
@@ -239,6 +257,7 @@ class Rectification:
             "n_neighbors": self.setting.n_neighbors,
             "engine": self.setting.engine,
             "certified": int(self.certified.sum()),
+            "accuracy": None if accuracy is None else accuracy.to_dict(),
             "seconds": dict(self.setting.seconds),
             "alpha": self.thresholds.alpha,
             "beta": self.thresholds.beta,
@@ -405,6 +424,7 @@ class Rectification:
                 f"{'a class is empty' if ratio is None else format(ratio, '.2f')}, "
                 f"{facts['metric']}, k = {facts['n_neighbors']}, engine {facts['engine']}"
                 + certificates,
+                *([] if facts["accuracy"] is None else [in_words(facts["accuracy"])]),
             ]
         )
 
@@ -429,6 +449,7 @@ def rectify(
     *,
     index: Any = None,
     exhibits: Exhibits | None = None,
+    check: Check | None = None,
 ) -> Rectification:
     """Apply the rules to votes and keep the record.
 
@@ -448,12 +469,21 @@ def rectify(
         Row labels, for frames made of the record.
     exhibits : Exhibits, default=None
         What a report can show besides votes.
+    check : Check, default=None
+        What a sample of rows tells of approximate neighbours.
 
     Returns
     -------
     Rectification
     """
-    decisions = decide(
+    decisions = _decided(votes, labels, thresholds, setting)
+    return Rectification(
+        labels, votes, decisions, thresholds, setting, certified, index, exhibits, check
+    )
+
+
+def _decided(votes: Votes, labels: Target, thresholds: Thresholds, setting: Setting) -> Decisions:
+    return decide(
         votes,
         labels.codes,
         labels.sizes,
@@ -462,7 +492,6 @@ def rectify(
         thresholds,
         keep_floor=setting.keep_floor,
     )
-    return Rectification(labels, votes, decisions, thresholds, setting, certified, index, exhibits)
 
 
 def _plain(values: Any) -> Any:

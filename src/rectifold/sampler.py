@@ -10,15 +10,18 @@ from imblearn.under_sampling.base import BaseCleaningSampler
 from imblearn.utils import check_sampling_strategy
 from scipy import sparse
 from sklearn.base import BaseEstimator, _fit_context
-from sklearn.utils import _safe_indexing
+from sklearn.utils import _safe_indexing, check_random_state
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_consistent_length, validate_data
 
+from rectifold import progress
 from rectifold._timing import timed
 from rectifold._typing import Ints
+from rectifold.accuracy import check, in_words
 from rectifold.device_arrays import is_on_device, take, to_device_points, to_host
 from rectifold.engines import ENGINES, check_device, choose, search
-from rectifold.engines.contract import Engine, Neighbourhoods
+from rectifold.engines.approximate import Approximation
+from rectifold.engines.contract import Engine, Neighbourhoods, Outlook
 from rectifold.engines.given import FromObject, as_graph, metric_of
 from rectifold.exhibits import Exhibits, keep_neighbours
 from rectifold.rectification import Rectification, Setting, rectify
@@ -102,13 +105,31 @@ class GMR(BaseCleaningSampler):
         is for thousands of rows rather than millions. A transformer, such as
         ``StandardScaler()``, is cloned and fitted on a copy of `X`.
 
-    engine : {"auto", "exact", "gpu"}, default="auto"
+    engine : {"auto", "exact", "approximate", "gpu"}, default="auto"
         How neighbours are searched for. "exact" proves for most rows that their
         neighbours are all of their own class, without finding them, and searches for
         those of the others, on the CPU. "gpu" does the same on a GPU, with PyTorch, and
         gives the same answer. "auto" takes the engine that fits `metric`; for the
         Euclidean and the cosine distance that is "gpu" where PyTorch sees a CUDA device
-        and there is enough to do for it, and otherwise "exact".
+        and there is enough to do for it, and otherwise "exact". "approximate" may miss a
+        neighbour: where classes overlap in many dimensions, it takes seconds for what
+        takes the others minutes, and measures how good it is
+        (``rectification_.accuracy``). No other engine ever misses one, and "auto" takes
+        it only if `time_budget` allows.
+
+    target_recall : float, default=0.99
+        The share of true neighbours that engine "approximate" shall find. A warning says
+        if it could not.
+
+    time_budget : float, default=None
+        Seconds. With engine "auto", neighbours are exact if that takes no longer, and
+        approximate otherwise; and an approximate search that would take longer looks at
+        less, whatever `target_recall` is. It is an estimate, not a limit. What comes of it
+        depends on how fast the machine is; the record says what was done.
+
+    random_state : int, RandomState instance or None, default=0
+        For engine "approximate", and for the rows on which its error, or that of a search
+        object, is measured. The same number gives the same answer, whatever `n_jobs`.
 
     device : str or int, default=None
         Which device "gpu" uses, as PyTorch names it: "cuda:1", "mps", "cpu". None takes
@@ -150,7 +171,7 @@ class GMR(BaseCleaningSampler):
     Two classes are cleaned exactly by Algorithm 1 of [1]_. Neighbours are the k nearest
     rows in the order (distance, row index), the row itself excluded by its index; equal
     votes (within 1e-12) go to the larger class. The answer depends on nothing else:
-    not on `engine`, not on `device`, not on `n_jobs`.
+    not on `device`, not on `n_jobs`, and not on `engine`, unless that is "approximate".
 
     References
     ----------
@@ -193,6 +214,9 @@ class GMR(BaseCleaningSampler):
         "class_weight": [StrOptions({"balanced"}), None],
         "space": [StrOptions(set(SPACES)), HasMethods(["fit_transform"]), None],
         "engine": [StrOptions({"auto", *ENGINES})],
+        "target_recall": [Interval(numbers.Real, 0, 1, closed="right")],
+        "time_budget": [Interval(numbers.Real, 0, None, closed="neither"), None],
+        "random_state": ["random_state"],
         "device": [str, numbers.Integral, None],
         "n_jobs": [numbers.Integral, None],
     }
@@ -212,6 +236,9 @@ class GMR(BaseCleaningSampler):
         class_weight: str | None = None,
         space: Any = None,
         engine: str = "auto",
+        target_recall: float = 0.99,
+        time_budget: float | None = None,
+        random_state: Any = 0,
         device: str | int | None = None,
         n_jobs: int | None = None,
     ) -> None:
@@ -227,6 +254,9 @@ class GMR(BaseCleaningSampler):
         self.class_weight = class_weight
         self.space = space
         self.engine = engine
+        self.target_recall = target_recall
+        self.time_budget = time_budget
+        self.random_state = random_state
         self.device = device
         self.n_jobs = n_jobs
 
@@ -289,10 +319,20 @@ class GMR(BaseCleaningSampler):
             points = self._points(X, labels)
             engine, name, k = self._engine(points)
         with timed(seconds, "search"):
-            neighbourhoods = search(engine, points, labels.codes, k, n_jobs=self.n_jobs)
+            neighbourhoods = search(
+                engine, points, labels.codes, k, n_jobs=self.n_jobs, warn=self._suggest
+            )
         self.rectification_ = self._record(
             X, labels, points, name, neighbourhoods, seconds, exhibit=True
         )
+        accuracy = self.rectification_.accuracy
+        if accuracy is not None and accuracy.met is False:
+            warnings.warn(
+                f"target_recall={self.target_recall:g} was not met: "
+                f"{in_words(accuracy.to_dict())}.",
+                UserWarning,
+                stacklevel=4,
+            )
         if guarded(labels.sizes, self.min_minority):
             smallest = labels.sizes.argmin()
             warnings.warn(
@@ -323,14 +363,19 @@ class GMR(BaseCleaningSampler):
         exhibit: bool = False,
     ) -> Rectification:
         """Count votes, apply the rules, and keep the record."""
+        voting: dict[str, Any] = {"epsilon": self.epsilon, "class_weight": self.class_weight}
         with timed(seconds, "votes"):
-            votes = count_votes(
+            votes = count_votes(neighbourhoods, labels.codes, labels.sizes, **voting)
+            checked = check(
                 neighbourhoods,
                 labels.codes,
                 labels.sizes,
-                epsilon=self.epsilon,
-                class_weight=self.class_weight,
+                target=float(self.target_recall) if engine == "approximate" else None,
+                **voting,
             )
+        if engine == "approximate" and checked is None:
+            # It searched exactly, because that took no longer.
+            engine = "exact"
         strict, protected = self._roles(labels)
         setting = Setting(
             metric=points.metric if isinstance(points.metric, str) else repr(points.metric),
@@ -364,7 +409,20 @@ class GMR(BaseCleaningSampler):
                 setting,
                 index=X.index if hasattr(X, "iloc") else None,
                 exhibits=exhibits,
+                check=checked,
             )
+
+    def _suggest(self, outlook: Outlook) -> None:
+        """Tell whoever left the choice to us, before an exact search that takes minutes."""
+        if self.engine != "auto":
+            return
+        sentence = (
+            f"the exact search will take about {_duration(outlook.exact)}; "
+            f"engine='approximate' would take about {_duration(outlook.approximate)} and measure "
+            "its error, and time_budget, in seconds, lets it be chosen when exact takes longer."
+        )
+        if not progress.remark(sentence):
+            warnings.warn(sentence, UserWarning, stacklevel=6)
 
     def _arguments(self) -> dict[str, str]:
         """Tell the arguments that are not the defaults, as one would write them."""
@@ -389,6 +447,12 @@ class GMR(BaseCleaningSampler):
         if y is None:
             raise ValueError("GMR requires y to be passed, but the target y is None.")
         check_device(self.engine, self.device)
+        if self.time_budget is not None and self.engine in ("exact", "gpu"):
+            raise ValueError(
+                f"time_budget lets an approximate search replace an exact one, and engine="
+                f"{self.engine!r} is exact whatever it takes: pass engine='auto', or leave "
+                "time_budget=None."
+            )
         validate_data(self, X, skip_check_array=True)
         labels = encode(to_host(y))
         check_consistent_length(X, labels.values)
@@ -423,10 +487,10 @@ class GMR(BaseCleaningSampler):
         self.space_: Any = None
         own_search = not isinstance(self.n_neighbors, numbers.Integral)
         if is_on_device(X):
-            if self.space is not None or own_search or self.engine == "exact":
+            if self.space is not None or own_search or self.engine in ("exact", "approximate"):
                 raise ValueError(
-                    "X is on a GPU, and space, a search object and engine='exact' work on the "
-                    "host: leave them out, or pass X as a NumPy array."
+                    "X is on a GPU, and space, a search object and the engines 'exact' and "
+                    "'approximate' work on the host: leave them out, or pass X as a NumPy array."
                 )
             metric = resolve_metric(self.metric, X.shape[-1], self.metric_threshold)
             return to_device_points(X, metric)
@@ -457,7 +521,7 @@ class GMR(BaseCleaningSampler):
     def _engine(self, points: Points) -> tuple[Engine, str, int]:
         """Choose who searches: an engine, its name, and how many neighbours vote."""
         if not isinstance(self.n_neighbors, numbers.Integral):
-            search_object = FromObject(self.n_neighbors)
+            search_object = FromObject(self.n_neighbors, self._seed())
             return search_object, type(self.n_neighbors).__name__, search_object.k
         k = int(self.n_neighbors)
         if points.n < k + 1:
@@ -465,7 +529,12 @@ class GMR(BaseCleaningSampler):
                 f"n_neighbors={k} needs at least {k + 1} rows, and X has {points.n} samples: "
                 "lower n_neighbors or add rows."
             )
-        return *choose(self.engine, points, self.device), k
+        budget = None if self.time_budget is None else float(self.time_budget)
+        wanted = Approximation(float(self.target_recall), self._seed(), budget)
+        return *choose(self.engine, points, self.device, wanted), k
+
+    def _seed(self) -> int:
+        return int(check_random_state(self.random_state).randint(2**31 - 1))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -485,6 +554,13 @@ def _written(value: Any) -> str:
     if isinstance(value, BaseEstimator):
         return str(value.__repr__(N_CHAR_MAX=1_000_000))
     return repr(value.item() if isinstance(value, np.generic) else value)
+
+
+def _duration(seconds: float) -> str:
+    """Write a time as one would say it."""
+    if seconds < 90:
+        return f"{max(1, round(seconds))} seconds"
+    return f"{round(seconds / 60)} minutes" if seconds < 5400 else f"{seconds / 3600:.1f} hours"
 
 
 def _rows(data: Any, positions: Ints) -> Any:

@@ -2,7 +2,9 @@
 
 import importlib.util
 import sys
+from collections.abc import Callable
 from contextlib import closing
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -10,20 +12,31 @@ import numpy as np
 from scipy import sparse
 
 from rectifold import progress
-from rectifold._typing import Ints
-from rectifold.engines import direct, exact, given
-from rectifold.engines.contract import Certified, Engine, Looked, Neighbourhoods
+from rectifold._typing import Bools, Floats, Ints
+from rectifold.engines import approximate, direct, exact, given
+from rectifold.engines.approximate import Approximation
+from rectifold.engines.contract import (
+    Certified,
+    Checked,
+    Engine,
+    Looked,
+    Neighbourhoods,
+    Outlook,
+    Proposal,
+)
 from rectifold.engines.settle import settle
 from rectifold.space import Points
 
 #: Engines by name, for the metrics of the exact one.
-ENGINES = ("exact", "gpu")
+ENGINES = ("exact", "approximate", "gpu")
 #: "auto" takes a GPU from so many numbers on; from the second where torch is not loaded yet, which
 #: takes seconds. Measured: docs/speed.md.
 _PAYS, _PAYS_TO_LOAD = 2_000_000, 20_000_000
 
 
-def choose(name: str, points: Points, device: Any = None) -> tuple[Engine, str]:
+def choose(
+    name: str, points: Points, device: Any = None, wanted: Approximation | None = None
+) -> tuple[Engine, str]:
     """Choose the engine that `engine=name` means for these points, and name it.
 
     Parameters
@@ -34,6 +47,8 @@ def choose(name: str, points: Points, device: Any = None) -> tuple[Engine, str]:
         The rows to be searched.
     device : str, int or None
         Where engine "gpu" works; None for where the points are, or else what torch sees.
+    wanted : Approximation or None
+        What engine "approximate" is to reach; None for the default.
 
     Returns
     -------
@@ -49,7 +64,17 @@ def choose(name: str, points: Points, device: Any = None) -> tuple[Engine, str]:
                 device = getattr(points.values, "device", None)
                 device = device if getattr(device, "type", "cpu") != "cpu" else None
             return _on_gpu(device), "gpu"
+        wanted = wanted or Approximation()
+        if name == "approximate" or (name == "auto" and wanted.budget is not None):
+            return partial(approximate.propose, wanted=wanted), "approximate"
         return exact.propose, "exact"
+    if name == "approximate":
+        raise ValueError(
+            "engine='approximate' knows the Euclidean and the cosine metric, and metric="
+            f"{points.metric!r} is neither: leave engine='auto', or pass a search object with "
+            "that metric as n_neighbors, such as PyNNDescentTransformer of pynndescent "
+            "(rectifold[ann])."
+        )
     if name == "gpu" or device is not None:
         raise ValueError(
             "engine='gpu' knows the Euclidean and the cosine metric, and metric="
@@ -64,9 +89,9 @@ def choose(name: str, points: Points, device: Any = None) -> tuple[Engine, str]:
 
 def check_device(name: str, device: Any) -> None:
     """Refuse a device that is not there, or that an engine has no use for."""
-    if name == "exact" and device is not None:
+    if name in ("exact", "approximate") and device is not None:
         raise ValueError(
-            f"engine='exact' works on the CPU, and device={device!r} is for engine='gpu': pass "
+            f"engine={name!r} works on the CPU, and device={device!r} is for engine='gpu': pass "
             "that, or leave device=None."
         )
     if name == "gpu" or device is not None:
@@ -104,7 +129,13 @@ def _on_gpu(device: Any) -> Engine:
 
 
 def search(
-    engine: Engine, points: Points, labels: Ints, k: int, *, n_jobs: int | None = None
+    engine: Engine,
+    points: Points,
+    labels: Ints,
+    k: int,
+    *,
+    n_jobs: int | None = None,
+    warn: Callable[[Outlook], None] | None = None,
 ) -> Neighbourhoods:
     """Run an engine over all rows and settle what it proposes.
 
@@ -120,6 +151,8 @@ def search(
         Neighbours per row, fewer than rows.
     n_jobs : int or None
         Cores, as in scikit-learn.
+    warn : callable or None
+        Called before work that will take minutes.
 
     Returns
     -------
@@ -127,35 +160,58 @@ def search(
     """
     n = points.n
     certified = np.zeros(n, dtype=bool)
-    rows, indices, distances = [], [], []
+    settled, truth = _Settled(points, k), _Settled(points, k)
     decided = pairs = 0
     # Closed at once if what listens to progress ends the work: an engine holds threads.
     with closing(engine(points, labels, k, n_jobs=n_jobs)) as answers:
         for answer in answers:
             if isinstance(answer, Looked):
                 pairs += answer.pairs
-                continue
-            if isinstance(answer, Certified):
-                certified[answer.rows] = True
+            elif isinstance(answer, Outlook):
+                if warn is not None:
+                    warn(answer)
+            elif isinstance(answer, Checked):
+                truth.add(answer.proposal)
             else:
-                found = settle(points, answer, k)
-                rows.append(answer.rows)
-                indices.append(found[0])
-                distances.append(found[1])
-            if len(answer.rows):
-                decided += len(answer.rows)
-                progress.report(decided, n)
-    every = np.concatenate(rows) if rows else np.empty(0, dtype=np.intp)
-    order = np.argsort(every)
-    places = np.empty_like(order)
-    places[order] = np.arange(len(order))
-    return Neighbourhoods(
-        rows=every[order],
-        indices=_gathered(indices, places, k, np.intp),
-        distances=_gathered(distances, places, k, np.float64),
-        certified=certified,
-        pairs=pairs,
-    )
+                if isinstance(answer, Certified):
+                    certified[answer.rows] = True
+                else:
+                    settled.add(answer)
+                if len(answer.rows):
+                    decided += len(answer.rows)
+                    progress.report(decided, n)
+    checked = truth.neighbourhoods(np.zeros(n, dtype=bool)) if truth.rows else None
+    return replace(settled.neighbourhoods(certified), pairs=pairs, truth=checked)
+
+
+class _Settled:
+    """What proposals come to, gathered one by one."""
+
+    def __init__(self, points: Points, k: int) -> None:
+        self.points, self.k = points, k
+        self.rows: list[Ints] = []
+        self.indices: list[Ints] = []
+        self.distances: list[Floats] = []
+
+    def add(self, proposal: Proposal) -> None:
+        """Settle one more."""
+        indices, distances = settle(self.points, proposal, self.k)
+        self.rows.append(proposal.rows)
+        self.indices.append(indices)
+        self.distances.append(distances)
+
+    def neighbourhoods(self, certified: Bools) -> Neighbourhoods:
+        """Put all rows in order."""
+        every = np.concatenate(self.rows) if self.rows else np.empty(0, dtype=np.intp)
+        order = np.argsort(every)
+        places = np.empty_like(order)
+        places[order] = np.arange(len(order))
+        return Neighbourhoods(
+            rows=every[order],
+            indices=_gathered(self.indices, places, self.k, np.intp),
+            distances=_gathered(self.distances, places, self.k, np.float64),
+            certified=certified,
+        )
 
 
 def _gathered(parts: list[Any], places: Ints, k: int, dtype: type) -> Any:

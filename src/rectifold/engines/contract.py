@@ -72,7 +72,9 @@ class Outlook:
     approximate: float
 
 
-Answer = Proposal | Certified | Looked | Checked | Outlook
+#: What every engine gives, and what some give besides.
+Plain = Proposal | Certified | Looked
+Answer = Plain | Checked | Outlook
 
 
 class Engine(Protocol):

@@ -11,7 +11,9 @@ from sklearn.base import clone
 from sklearn.neighbors import NearestNeighbors
 
 from rectifold._typing import Ints, Matrix
-from rectifold.engines.contract import Proposal
+from rectifold.engines import exact
+from rectifold.engines.contract import Answer, Checked, Proposal
+from rectifold.engines.sample import sample_rows
 from rectifold.space import Points
 
 _ROWS = 4096
@@ -58,7 +60,7 @@ class FromMetric:
 
 @dataclass(frozen=True, slots=True)
 class FromObject:
-    """An engine around the caller's own search object.
+    """An engine around the caller's own search object, which may miss neighbours.
 
     The object has a `kneighbors` method, as scikit-learn's and cuML's have; then, as with
     imbalanced-learn's samplers, it searches for one neighbour more than are to vote,
@@ -67,11 +69,20 @@ class FromObject:
     """
 
     estimator: Any
+    #: For the choice of the sample.
+    seed: int = 0
 
     def __call__(
         self, points: Points, labels: Ints, k: int, *, n_jobs: int | None = None
-    ) -> Generator[Proposal, None, None]:
-        """Propose what the object finds."""
+    ) -> Generator[Answer, None, None]:
+        """Propose what the object finds, and the true neighbours of a sample."""
+        yield from self._found(points)
+        if points.metric in exact.METRICS:
+            rows = sample_rows(np.arange(points.n), self.seed)
+            for proposal in exact.propose_some(points, rows, k, n_jobs=n_jobs):
+                yield Checked(proposal)
+
+    def _found(self, points: Points) -> Generator[Proposal, None, None]:
         fitted = clone(self.estimator, safe=False)
         # Where the distances can be computed here, they are: search objects give them
         # from expanded products, often in float32, and 1 / (d + epsilon) magnifies that.

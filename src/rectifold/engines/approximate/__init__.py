@@ -14,18 +14,17 @@ from rectifold.engines.approximate.probing import Near
 from rectifold.engines.approximate.residuals import subtract_middles
 from rectifold.engines.contract import Answer, Checked, Looked, Proposal
 from rectifold.engines.directions import apart_from_zero
+from rectifold.engines.exact import costs
 from rectifold.engines.exact.certificates import Standing
 from rectifold.engines.exact.ground import Ground, lay
 from rectifold.engines.exact.workers import Workers
+from rectifold.engines.sample import CHECKED, sample_rows
 from rectifold.engines.settle import settle
 from rectifold.space import Points
 
 #: The metrics searched for here.
 METRICS = exact.METRICS
-#: Rows on which the error is measured: if it shows in none of them, then it does in less than
-#: 0.2 % of all, with 95 % confidence (1 - 0.025 ** (1 / 2000) = 0.0018).
-CHECKED = 2000
-#: Rows, others, on which the effort is tuned.
+#: Rows, others than those on which the error is measured, on which the effort is tuned.
 TUNED = 500
 
 
@@ -55,7 +54,7 @@ def propose(
     k: int,
     *,
     n_jobs: int | None = None,
-    wanted: Approximation = Approximation(),
+    wanted: Approximation,
 ) -> Generator[Answer, None, None]:
     """Give certificates where they cost little, and search the nearest cells for the others.
 
@@ -114,17 +113,17 @@ class _Run:
         if len(rows) <= 2 * (CHECKED + TUNED):
             yield from self._exactly(standing, proof)
             return
-        rng = np.random.default_rng(self.wanted.seed)
-        some = rng.choice(rows, CHECKED + TUNED, replace=False)
+        some = sample_rows(rows, self.wanted.seed, TUNED)
         start = perf_counter()
         truth = self._truth(np.sort(some))
         seconds = perf_counter() - start
         yield Looked(truth.pairs)
-        prices = effort.weigh(ground, k, standing, proof, truth.pairs, len(some), seconds)
-        if self._sooner_exactly(prices, effort.TYPICAL):
+        seen = effort.Seen(len(some), truth.pairs, seconds)
+        prices = effort.weigh(ground, k, standing, proof, seen)
+        if self._sooner_exactly(prices, costs.TYPICAL):
             yield from self._exactly(standing, proof)
             return
-        cells, sketch = self._cells(effort.cells_for(len(left)), rng)
+        cells, sketch = self._cells(costs.cells_for(len(left)))
         position = np.empty_like(cells.order)
         position[cells.order] = np.arange(len(position))
         at = position[ground.groups.points()]
@@ -185,10 +184,11 @@ class _Run:
         found, indices, distances = (np.concatenate(part) for part in zip(*parts, strict=True))
         return _Truth(found, indices, distances, pairs)
 
-    def _cells(self, count: int, rng: np.random.Generator) -> tuple[Cells, Floats]:
+    def _cells(self, count: int) -> tuple[Cells, Floats]:
         """Gather all points into cells; give them and the points, in their order."""
         leaves = self.ground.frame.leaves
         sketch = leaves.sketch[self.ground.places()]
+        rng = np.random.default_rng(self.wanted.seed)
         cells = gather(sketch, count, rng, self.workers)
         return cells, sketch[cells.order]
 

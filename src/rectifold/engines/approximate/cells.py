@@ -84,7 +84,7 @@ def gather(points: Floats, count: int, rng: np.random.Generator, workers: Worker
             centres[one] = parts[0]
     counts = np.bincount(cell, minlength=len(centres))
     kept = np.flatnonzero(counts)
-    cell = (np.cumsum(counts > 0) - 1).astype(np.int32)[cell]
+    cell = (np.cumsum(counts > 0) - 1)[cell]
     centres, counts = centres[kept], counts[kept]
     order = np.argsort(cell, kind="stable")
     return Cells(centres, _halves(centres), order, cell[order], np.cumsum(counts) - counts, counts)

@@ -7,22 +7,10 @@ import numpy as np
 from rectifold._typing import Floats, Ints
 from rectifold.engines.approximate.cells import Cells
 from rectifold.engines.exact import costs
-from rectifold.engines.exact import price as exact_price
 from rectifold.engines.exact.certificates import Standing, trial
 from rectifold.engines.exact.ground import Ground
+from rectifold.engines.exact.price import price
 from rectifold.engines.exact.workers import Workers
-
-#: Cells that are seen by each row before anything is known of a target, for an estimate.
-TYPICAL = 8
-
-
-def cells_for(queries: int) -> int:
-    """Choose how many cells to make.
-
-    Putting n points into c cells takes n c products, and a search q p n / c for q queries that
-    see p cells each: both together are least for c^2 = q p.
-    """
-    return max(1, int(np.sqrt(queries * TYPICAL)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +28,17 @@ def try_certificates(ground: Ground, k: int, workers: Workers) -> Proof:
     n, d = ground.groups.values.shape
     tried = trial(ground.frame, ground.weights, k, workers, ceiling=ground.ceiling)
     cost = costs.of_certificate(tried.leaves, tried.pairs, d)
-    saved = tried.certified * costs.by_cells(n, n, cells_for(n), TYPICAL, d) / n
+    saved = tried.certified * costs.by_cells(n, n, costs.cells_for(n), costs.TYPICAL, d) / n
     return Proof(cost, tried.certified, cost < saved)
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What the exact search for a sample of rows took."""
+
+    rows: int
+    pairs: int
+    seconds: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +60,7 @@ class Prices:
 
     def of(self, probes: int) -> float:
         """An approximate search in which every query sees so many cells."""
-        count = cells_for(self.n_queries)
+        count = costs.cells_for(self.n_queries)
         return costs.by_cells(self.n_queries, self.n_points, count, probes, self.n_columns)
 
     def affordable(self, seconds: float) -> int:
@@ -72,16 +69,14 @@ class Prices:
         return 1 + max(0, int((seconds / self.scale - first) / (second - first)))
 
 
-def weigh(
-    ground: Ground, k: int, standing: Standing, proof: Proof, pairs: int, sample: int, seconds: float
-) -> Prices:
-    """Estimate prices, with the pairs that a sample of rows looked at and the seconds it took."""
+def weigh(ground: Ground, k: int, standing: Standing, proof: Proof, seen: Seen) -> Prices:
+    """Estimate prices by the model of costs, and what they are in seconds by a sample."""
     n, d = ground.groups.values.shape
     left = int(np.count_nonzero(~standing.certified))
     leaves = ground.frame.leaves.n
-    scale = seconds / costs.by_products(sample, leaves, pairs / sample, d)
+    scale = seen.seconds / costs.by_products(seen.rows, leaves, seen.pairs / seen.rows, d)
     prices = Prices(left, n, d, np.inf, scale)
-    exact = exact_price(ground, k, standing, most=prices.of(TYPICAL) / 10).cost
+    exact = price(ground, k, standing, most=prices.of(costs.TYPICAL) / 10).cost
     if not proof.pays:
         exact = min(exact, left * proof.cost + (1 - proof.certified) * exact)
     return replace(prices, exact=exact)

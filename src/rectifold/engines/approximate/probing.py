@@ -12,7 +12,7 @@ from typing import TypeVar
 import numpy as np
 from scipy import sparse
 
-from rectifold._typing import Floats, Ints
+from rectifold._typing import Floats, Ints, Matrix
 from rectifold.engines.approximate.residuals import Residuals, multiply
 from rectifold.engines.exact.selection import kth_at_least
 from rectifold.engines.exact.workers import Workers
@@ -145,8 +145,8 @@ class _Probing:
         Gives None if there are too many of them to be held at once.
         """
         cells = self.residuals.cells
-        bounds = np.empty(len(queries), dtype=np.float32)
-        wanted = np.empty((len(queries), self.probes), dtype=np.int32)
+        bounds: Matrix = np.empty(len(queries), dtype=np.float32)
+        wanted: Matrix = np.empty((len(queries), self.probes), dtype=np.int32)
         own = cells.cell[queries]
         begins = np.flatnonzero(np.diff(own, prepend=-1))
         runs = zip(own[begins], np.split(np.arange(len(queries)), begins[1:]), strict=True)
@@ -158,7 +158,7 @@ class _Probing:
 
         pairs = sum(workers.map(home, runs))
         by_cell = np.argsort(wanted, axis=None, kind="stable")
-        visitors = (by_cell // self.probes).astype(np.int32)
+        visitors: Matrix = (by_cell // self.probes).astype(np.int32)
         ends = np.cumsum(np.bincount(wanted.ravel(), minlength=cells.n))
 
         def look(cell: int) -> tuple[list[tuple[Ints, Ints, Floats]], int]:
@@ -201,7 +201,7 @@ class _Probing:
         members = np.concatenate(
             [np.arange(cells.starts[one], cells.starts[one] + cells.counts[one]) for one in block]
         )
-        bounds = np.empty(len(queries), dtype=np.float32)
+        bounds: Matrix = np.empty(len(queries), dtype=np.float32)
         points = np.array(self.residuals.around(members, cell), copy=True)
         halves = _squares(points) / 2
         step = max(1, _PRODUCTS // len(members))
@@ -230,7 +230,7 @@ class _Probing:
         return mine.take(row), point.astype(np.int32), square
 
 
-def _squares(points: Floats) -> Floats:
+def _squares(points: Matrix) -> Floats:
     if sparse.issparse(points):
         return np.asarray(points.multiply(points).sum(axis=1)).ravel()
     squares: Floats = np.einsum("ij,ij->i", points, points)

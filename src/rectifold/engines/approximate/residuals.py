@@ -71,7 +71,7 @@ def subtract_middles(coordinates: Coordinates, cells: Cells) -> Residuals:
     n, d = coordinates.values.shape
     if coordinates.sparse:
         points = coordinates.of(cells.order, _SINGLE)
-        halves = (squared_lengths(points) / 2).astype(_SINGLE)
+        halves: Matrix = (squared_lengths(points) / 2).astype(_SINGLE)
         return Residuals(cells, points, None, halves)
     points = np.empty((n, d), dtype=_SINGLE)
     middles = np.empty((cells.n, d))

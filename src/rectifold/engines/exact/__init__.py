@@ -1,27 +1,23 @@
 """The exact engine on the CPU: certificates for most rows, a true search for the rest."""
 
 from collections.abc import Generator, Iterator
-from dataclasses import dataclass
 
 import numpy as np
-from scipy import sparse
-from scipy.spatial import cKDTree
 
 from rectifold._typing import Ints, Matrix
 from rectifold.engines.contract import Answer, Certified, Looked, Proposal
 from rectifold.engines.directions import apart_from_zero
-from rectifold.engines.exact import costs, remaining, tree, whole
+from rectifold.engines.exact import remaining, tree, whole
 from rectifold.engines.exact.certificates import Standing, certify
 from rectifold.engines.exact.ground import Ground, lay
 from rectifold.engines.exact.groups import MIXED
+from rectifold.engines.exact.price import outlook, price
 from rectifold.engines.exact.remaining import Found
 from rectifold.engines.exact.workers import Workers
 from rectifold.space import Points
 
 #: The metrics searched for here: one order of neighbours, or that of normalised rows.
 METRICS = ("euclidean", "sqeuclidean", "cosine")
-#: Queries on which costs are estimated.
-_TRIAL = 32
 
 
 def propose(
@@ -158,6 +154,7 @@ def searched(
         return
     frame, groups, weights = ground.frame, ground.groups, ground.weights
     best = price(ground, k, standing)
+    yield from outlook(ground, k, standing, best, workers)
     if best.tree is None:
         bounds = standing.bounds[left]
         for found in remaining.search(frame, weights, k, left, bounds, workers):
@@ -177,39 +174,3 @@ def _expanded(ground: Ground, found: Found, k: int) -> Generator[Proposal, None,
         yield from ground.groups.expand(
             order[found.places], found.offsets, order[found.neighbours], k
         )
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Price:
-    """What the search for rows without a certificate will cost, and how it is best done."""
-
-    #: Nanoseconds of a core.
-    cost: float
-    #: A k-d tree, where it will find the neighbours sooner than leaves; and the points that a
-    #: query looks at in it, on average.
-    tree: cKDTree | None = None
-    visited: float = 0.0
-
-
-def price(ground: Ground, k: int, standing: Standing, *, most: float = np.inf) -> Price:
-    """Estimate what the search for all rows without a certificate will cost.
-
-    A tree is tried only if building it takes a small part of `most` nanoseconds.
-    """
-    frame, values = ground.frame, ground.groups.values
-    places = np.flatnonzero(~standing.certified)
-    n, d = values.shape
-    leaves = frame.leaves
-    some = places[np.linspace(0, len(places) - 1, min(len(places), _TRIAL)).astype(np.intp)]
-    squares, pairs = remaining.estimate(frame, ground.weights, k, some, standing.bounds[some])
-    products = costs.by_products(len(places), leaves.n, pairs, d)
-    if sparse.issparse(values) or not costs.worth_a_trial(n, d, min(products, most)):
-        return Price(products)
-    built = cKDTree(values)
-    affordable = costs.affordable_visits(n, len(places), d, products)
-    # One factor at a time: its square may be out of range.
-    squares = squares / frame.coordinates.factor / frame.coordinates.factor
-    visited = costs.visited(built, values[leaves.order[some]], squares, affordable)
-    if visited > affordable:
-        return Price(products)
-    return Price(costs.by_tree(n, len(places), d, visited), built, visited)

@@ -30,6 +30,8 @@ _QUERY, _VISIT = 1500.0, 20.0
 CACHE, _MISS, _MISS_COLUMN = 12e6, 20.0, 1.5
 #: Certificates: for each leaf of another class.
 _CERTIFICATE_LEAF = 5.0
+#: Cells that a query sees before anything is known of a target.
+TYPICAL = 8
 #: Cells: for each point, and for each query, besides products.
 _CELL_POINT, _CELL_QUERY = 500.0, 8000.0
 #: A tree is built, to see what it would cost, if that takes no more than this share.
@@ -71,9 +73,16 @@ def of_certificate(leaves: float, pairs: float, n_columns: int) -> float:
     return leaves * _CERTIFICATE_LEAF + pairs * (_PAIR + _PAIR_COLUMN * n_columns)
 
 
-def by_cells(
-    n_queries: int, n_points: int, n_cells: int, probes: int, n_columns: int
-) -> float:
+def cells_for(n_queries: int) -> int:
+    """Choose how many cells an approximate search makes.
+
+    Putting n points into c cells takes n c products, and a search q p n / c for q queries that
+    see p cells each: both together are least for c^2 = q p.
+    """
+    return max(1, int(np.sqrt(n_queries * TYPICAL)))
+
+
+def by_cells(n_queries: int, n_points: int, n_cells: int, probes: int, n_columns: int) -> float:
     """Cost of an approximate search through the cells nearest to each query, cells included."""
     gathered = n_points * (_CELL_POINT + n_cells * (_PAIR + _PAIR_COLUMN * n_columns))
     pairs = probes * n_points / n_cells

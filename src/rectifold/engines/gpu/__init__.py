@@ -8,7 +8,7 @@ import torch
 from scipy import sparse
 
 from rectifold._typing import Bools, Ints, Matrix, Tensor
-from rectifold.engines.contract import Answer, Certified, Looked, Proposal
+from rectifold.engines.contract import Answer, Certified, Looked, Plain, Proposal
 from rectifold.engines.directions import apart_from_zero
 from rectifold.engines.exact.leaves import EMPTY
 from rectifold.engines.gpu import devices
@@ -49,7 +49,7 @@ def propose(
     """
     where = devices.find(device)
 
-    def among(values: Matrix, labels: Ints, ceiling: float) -> Generator[Answer, None, None]:
+    def among(values: Matrix, labels: Ints, ceiling: float) -> Generator[Plain, None, None]:
         return _propose(values, labels, k, where, str(points.metric), ceiling)
 
     answers = apart_from_zero(points, labels, k, among)
@@ -67,7 +67,7 @@ def propose(
 
 def _propose(
     values: Matrix, labels: Ints, k: int, device: torch.device, metric: str, ceiling: float
-) -> Generator[Answer, None, None]:
+) -> Generator[Plain, None, None]:
     n = values.shape[0]
     if n <= k:
         # Beside rows without a direction; each of these may be a neighbour of each.
@@ -91,7 +91,7 @@ def _propose(
         yield from _others(done, _search(values, labels, k, device, host, metric, ceiling))
 
 
-def _others(done: Bools, answers: Iterable[Answer]) -> Generator[Answer, None, None]:
+def _others(done: Bools, answers: Iterable[Plain]) -> Generator[Plain, None, None]:
     """Pass answers on, but for rows that were answered for before."""
     for answer in answers:
         if isinstance(answer, Looked):
@@ -122,7 +122,7 @@ def _search(
     home: torch.device,
     metric: str,
     ceiling: float,
-) -> Generator[Answer, None, None]:
+) -> Generator[Plain, None, None]:
     """Search on a device, with points that are kept at home."""
     frame, groups, classes = _prepare(values, labels, k, device, home, metric)
     order = frame.leaves.order

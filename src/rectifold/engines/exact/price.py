@@ -1,0 +1,85 @@
+"""What a search for rows without a certificate will cost, before it is begun."""
+
+from collections import deque
+from collections.abc import Generator
+from dataclasses import dataclass
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from scipy.spatial import cKDTree
+
+from rectifold.engines.contract import Outlook
+from rectifold.engines.exact import costs, remaining, tree
+from rectifold.engines.exact.certificates import Standing
+from rectifold.engines.exact.ground import Ground
+from rectifold.engines.exact.workers import Workers
+
+#: Queries on which costs are estimated.
+_TRIAL = 32
+#: A search that takes more seconds than this is announced.
+MINUTES = 180.0
+#: One that costs less, in nanoseconds of a core, surely does not; of one that costs more, so many
+#: queries are timed, for every core.
+_WORTH_A_LOOK, _LOOK = 30e9, 256
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Price:
+    """What the search for rows without a certificate will cost, and how it is best done."""
+
+    #: Nanoseconds of a core.
+    cost: float
+    #: A k-d tree, where it will find the neighbours sooner than leaves; and the points that a
+    #: query looks at in it, on average.
+    tree: cKDTree | None = None
+    visited: float = 0.0
+
+
+def price(ground: Ground, k: int, standing: Standing, *, most: float = np.inf) -> Price:
+    """Estimate what the search for all rows without a certificate will cost.
+
+    A tree is tried only if building it takes a small part of `most` nanoseconds.
+    """
+    frame, values = ground.frame, ground.groups.values
+    places = np.flatnonzero(~standing.certified)
+    n, d = values.shape
+    leaves = frame.leaves
+    some = places[np.linspace(0, len(places) - 1, min(len(places), _TRIAL)).astype(np.intp)]
+    squares, pairs = remaining.estimate(frame, ground.weights, k, some, standing.bounds[some])
+    products = costs.by_products(len(places), leaves.n, pairs, d)
+    if sparse.issparse(values) or not costs.worth_a_trial(n, d, min(products, most)):
+        return Price(products)
+    built = cKDTree(values)
+    affordable = costs.affordable_visits(n, len(places), d, products)
+    # One factor at a time: its square may be out of range.
+    squares = squares / frame.coordinates.factor / frame.coordinates.factor
+    visited = costs.visited(built, values[leaves.order[some]], squares, affordable)
+    if visited > affordable:
+        return Price(products)
+    return Price(costs.by_tree(n, len(places), d, visited), built, visited)
+
+
+def outlook(
+    ground: Ground, k: int, standing: Standing, best: Price, workers: Workers
+) -> Generator[Outlook, None, None]:
+    """Say how long a search will take, if that is minutes; measured on a few of its rows."""
+    if best.cost < _WORTH_A_LOOK * workers.jobs:
+        return
+    left = np.flatnonzero(~standing.certified)
+    some = left[np.linspace(0, len(left) - 1, min(len(left), _LOOK * workers.jobs)).astype(np.intp)]
+    start = perf_counter()
+    found: Any
+    if best.tree is None:
+        bounds = standing.bounds[some]
+        found = remaining.search(ground.frame, ground.weights, k, some, bounds, workers)
+    else:
+        points = np.sort(ground.frame.leaves.order[some])
+        found = tree.search(best.tree, ground.groups.counts, k, points, workers.jobs)
+    deque(found, maxlen=0)
+    seconds = (perf_counter() - start) * len(left) / len(some)
+    if seconds > MINUTES:
+        n, d = ground.groups.values.shape
+        approximate = costs.by_cells(len(left), n, costs.cells_for(len(left)), costs.TYPICAL, d)
+        yield Outlook(seconds, seconds * approximate / best.cost)
