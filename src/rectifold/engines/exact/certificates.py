@@ -24,8 +24,8 @@ _QUERIES = 1024
 FIRST, GROWTH = 6, 4
 #: Leaves of other classes that a row looks at first, where those are many.
 GLANCE = 4
-#: Chunks of rows of a trial.
-TRIED = 16
+#: Chunks of rows of a trial: a small part of all.
+TRIED, LEAST_TRIED = 16, 4
 #: Other classes are many if they hold more than this share of all points.
 MANY = 0.1
 
@@ -111,7 +111,7 @@ def trial(frame: Frame, weights: Ints, k: int, workers: Workers, *, ceiling: flo
     """Look for certificates of a few rows all over the table, as `certify` does for all."""
     look = _Look(frame, weights, k, ceiling)
     chunks = list(look.chunks())
-    count = min(len(chunks), TRIED)
+    count = min(len(chunks), max(LEAST_TRIED, min(TRIED, len(chunks) // 32)))
     some = ((np.arange(count) + 0.5) / count * len(chunks)).astype(np.intp)
     found = list(workers.map(look.at_home, (chunks[one] for one in some)))
     rows = sum(len(chunk.places) for chunk in found)

@@ -1,0 +1,166 @@
+"""The approximate engine beside the exact one and beside libraries: time, error, memory.
+
+    python benchmarks/approximate.py [DATA ...]
+
+Each data set and contestant has a process of its own, on two cores, and what it found is written
+to results/approximate/runs/ before the next one starts; what is there already is not run again.
+The libraries are those of `pip install "rectifold[ann]" faiss-cpu hnswlib usearch`.
+
+Of every contestant all rows' neighbours are asked for, with the least effort that finds 99 % of
+the true ones of 2,000 rows; then votes and decisions are made of them. Where the exact engine
+would take an hour, its time is that of a part of the rows, multiplied, and decisions are compared
+on the 2,000.
+"""
+
+import json
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from cases import GAUSSIANS, OVERLAPPING, ROOT, load
+from contestants import metric_of
+from libraries import LIBRARIES, THREADS, Pynndescent
+from memory import peak_megabytes
+from rectifold import GMR
+from rectifold.engines import exact
+from rectifold.engines.sample import sample_rows
+from rectifold.engines.settle import pair_distances, settle
+from rectifold.space import to_points
+
+DATA = (*OVERLAPPING, GAUSSIANS)
+RUNS = ROOT / "results" / "approximate" / "runs"
+TARGET, K = 0.99, 15
+#: Rows on which the time of an exact search is measured, where all would take an hour.
+PART = 5000
+
+
+class Replayed:
+    """Neighbours that were found before, as an object that `GMR` can ask for them."""
+
+    def __init__(self, found: np.ndarray, metric: str) -> None:
+        self.found, self.metric, self.n_neighbors, self.at = found, metric, found.shape[1], 0
+
+    def kneighbors(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Give those of the next rows; distances are computed anew anyway."""
+        some = self.found[self.at : self.at + len(X)]
+        self.at += len(X)
+        return np.zeros(some.shape), some
+
+
+def main(names: list[str]) -> None:
+    """Run whatever has not been run yet."""
+    RUNS.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory() as folder:
+        for name in names or DATA:
+            for contestant in ("exact", "approximate", *LIBRARIES):
+                path = RUNS / f"{name}, {contestant}.json"
+                if path.exists():
+                    continue
+                command = [sys.executable, __file__, "--one", name, contestant, folder]
+                done = subprocess.run(command, capture_output=True, text=True, check=False)
+                if done.returncode:
+                    print(name, contestant, "failed:", done.stderr[-2000:], flush=True)
+                    continue
+                path.write_text(done.stdout)
+                print(path.stem, done.stdout.replace("\n", " ")[:300], flush=True)
+
+
+def one(name: str, contestant: str, folder: Path) -> dict[str, Any]:
+    """Run one contestant on one data set."""
+    X, y = load(name)
+    X = np.ascontiguousarray(X)
+    facts: dict[str, Any] = {"data": name, "contestant": contestant, "rows": len(X)}
+    before = peak_megabytes()
+    if contestant == "exact" and name == GAUSSIANS:
+        facts |= _part_of_exact(X)
+        removed = None
+    elif contestant in ("exact", "approximate"):
+        gmr = GMR(engine=contestant, n_neighbors=K, n_jobs=THREADS, target_recall=TARGET)
+        start = perf_counter()
+        gmr.fit_resample(X, y)
+        facts["seconds"] = perf_counter() - start
+        record = gmr.rectification_
+        removed = record.removed
+        facts["certified"] = int(record.certified.sum())
+        if record.accuracy is not None:
+            facts["accuracy"] = record.accuracy.to_dict()
+    else:
+        removed = _library(contestant, X, y, facts)
+    facts["megabytes"] = round(peak_megabytes() - before, 1)
+    true = folder / f"{name}.npy"
+    if contestant == "exact" and removed is not None:
+        np.save(true, removed)
+    elif true.exists() and removed is not None:
+        facts["decisions_changed"] = float((removed != np.load(true)).mean())
+    return facts
+
+
+def _part_of_exact(X: np.ndarray) -> dict[str, Any]:
+    points = to_points(X, metric_of(X))
+    rows = np.sort(sample_rows(np.arange(len(X)), 1, PART)[:PART])
+    start = perf_counter()
+    for proposal in exact.propose_some(points, rows, K, n_jobs=THREADS):
+        settle(points, proposal, K)
+    # Setting up is in it, and is multiplied too: it takes a hundredth.
+    return {"seconds": (perf_counter() - start) * len(X) / PART, "part": PART}
+
+
+def _library(contestant: str, X: np.ndarray, y: np.ndarray, facts: dict[str, Any]) -> np.ndarray:
+    """Find neighbours with a library, and let `GMR` decide by them."""
+    metric = metric_of(X)
+    points = to_points(X, metric)
+    short = points.values.astype(np.float32)
+    library = LIBRARIES[contestant]()
+    start = perf_counter()
+    library.build(short)
+    facts["build_seconds"] = perf_counter() - start
+    start = perf_counter()
+    if isinstance(library, Pynndescent):
+        found = library.graph()
+    else:
+        effort = facts["effort"] = _effort(library, points, short, facts)
+        start = perf_counter()
+        found = np.concatenate(
+            [library.ask(short[at : at + 65536], K + 1, effort) for at in range(0, len(X), 65536)]
+        )
+    facts["query_seconds"] = perf_counter() - start
+    del library, short
+    start = perf_counter()
+    gmr = GMR(n_neighbors=Replayed(found, metric), n_jobs=THREADS)
+    gmr.fit_resample(X, y)
+    seconds = facts["build_seconds"] + facts["query_seconds"] + perf_counter() - start
+    record = gmr.rectification_
+    facts |= {"seconds": seconds, "accuracy": record.accuracy.to_dict()}
+    return record.removed
+
+
+def _effort(library: Any, points: Any, short: np.ndarray, facts: dict[str, Any]) -> int:
+    """Find the least effort that reaches the target on 2,000 rows."""
+    rows = np.sort(sample_rows(np.arange(points.n), 2))
+    last = np.empty(len(rows))
+    for proposal in exact.propose_some(points, rows, K, n_jobs=THREADS):
+        last[np.searchsorted(rows, proposal.rows)] = settle(points, proposal, K)[1][:, -1]
+    facts["frontier"] = []
+    for effort in library.efforts:
+        found = library.ask(short[rows], K + 1, effort)
+        valid = (found >= 0) & (found < points.n) & (found != rows[:, None])
+        owner = np.repeat(np.arange(len(rows)), found.shape[1])
+        distances = pair_distances(points, rows[owner], np.where(valid, found, 0).ravel())
+        near = (distances.reshape(found.shape) <= last[:, None]) & valid
+        recall = float(np.minimum(near.sum(axis=1), K).mean() / K)
+        facts["frontier"].append([effort, recall])
+        if recall >= TARGET:
+            break
+    return effort
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["--one"]:
+        print(json.dumps(one(*sys.argv[2:4], Path(sys.argv[4])), indent=1))
+    else:
+        main(sys.argv[1:])
