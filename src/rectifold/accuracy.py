@@ -47,7 +47,8 @@ class Accuracy:
     vote_error : float
         By how much that vote is off, on average.
     decisions : Share
-        Of all rows, those that are decided otherwise. A certificate is never wrong.
+        Of all rows, those that go though they should stay, or stay though they should go. A
+        certificate is never wrong.
     target : float or None
         The recall that was asked for.
     """
@@ -109,7 +110,7 @@ class Check:
         votes : Votes
             Those of all rows, by the neighbours that were found.
         otherwise : ndarray of bool of shape (n_rows,)
-            Rows that true votes would have decided otherwise, of this sample.
+            Of this sample, the rows that go or stay only because votes are not the true ones.
 
         Returns
         -------
@@ -199,23 +200,30 @@ def in_words(accuracy: dict[str, Any]) -> str:
     str
     """
     recall, changed = accuracy["recall"], accuracy["decisions_changed"]
+    found = f"{percent(recall['value'])} of the true neighbours were found"
+    differ = f"{percent(changed['value'])} of all decisions differ from exact ones"
     if accuracy["sampled"] == accuracy["searched"]:
-        return (
-            f"{_percent(recall['value'])} of the true neighbours were found, and "
-            f"{_percent(changed['value'])} of all decisions are others for it"
-        )
+        return f"{found}, and {differ}"
     return (
-        f"{_percent(recall['value'])} of the true neighbours were found "
-        f"({_percent(recall['low'])} to {_percent(recall['high'])}), and "
-        f"{_percent(changed['value'])} of all decisions are others for it "
-        f"({_percent(changed['low'])} to {_percent(changed['high'])}), "
-        f"by {accuracy['sampled']:,} of {accuracy['searched']:,} searched rows, "
-        f"with {100 * accuracy['confidence']:g} % confidence"
+        f"{found} ({percent(recall['low'])} to {percent(recall['high'])}), and {differ} "
+        f"({percent(changed['low'])} to {percent(changed['high'])}), as "
+        f"{accuracy['sampled']:,} of the {accuracy['searched']:,} rows searched for show with "
+        f"{100 * accuracy['confidence']:g} % confidence"
     )
 
 
-def _percent(share: float) -> str:
-    """Write a share with as many digits as tell it from none and from all."""
+def percent(share: float) -> str:
+    """Write a share as people read it, without taking little for none or nearly all for all.
+
+    Parameters
+    ----------
+    share : float
+        From 0 to 1.
+
+    Returns
+    -------
+    str
+    """
     text = f"{100 * share:.2f}"
     if text == "100.00" and share < 1:
         return "over 99.99 %"

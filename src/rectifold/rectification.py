@@ -30,6 +30,10 @@ if TYPE_CHECKING:
     from rectifold.report import Report
 
 
+class RecordedWarning(UserWarning):
+    """Warns of what the record of the run tells too."""
+
+
 @dataclass(frozen=True, slots=True)
 class Setting:
     """How a run was made, besides its thresholds."""
@@ -125,7 +129,7 @@ class Rectification:
             return None
         votes = self.check.corrected(self.votes)
         right = _decided(votes, self.target, self.thresholds, self.setting)
-        return self.check.accuracy(self.votes, right.decision != self.decisions.decision)
+        return self.check.accuracy(self.votes, (right.decision == REMOVED) != self.removed)
 
     @property
     def classes(self) -> npt.NDArray[Any]:

@@ -24,7 +24,7 @@ from rectifold.engines.approximate import Approximation
 from rectifold.engines.contract import Engine, Neighbourhoods, Outlook
 from rectifold.engines.given import FromObject, as_graph, metric_of
 from rectifold.exhibits import Exhibits, keep_neighbours
-from rectifold.rectification import Rectification, Setting, rectify
+from rectifold.rectification import RecordedWarning, Rectification, Setting, rectify
 from rectifold.rules import Thresholds, guarded
 from rectifold.space import SPACES, Points, as_numbers, embed, resolve_metric, to_points
 from rectifold.target import Target, encode, named
@@ -330,7 +330,7 @@ class GMR(BaseCleaningSampler):
             warnings.warn(
                 f"target_recall={self.target_recall:g} was not met: "
                 f"{in_words(accuracy.to_dict())}.",
-                UserWarning,
+                RecordedWarning,
                 stacklevel=4,
             )
         if guarded(labels.sizes, self.min_minority):
@@ -338,7 +338,7 @@ class GMR(BaseCleaningSampler):
             warnings.warn(
                 f"class {named(labels.classes[smallest])} has {labels.sizes[smallest]} rows, "
                 f"fewer than min_minority={self.min_minority}: nothing is cleaned.",
-                UserWarning,
+                RecordedWarning,
                 stacklevel=4,
             )
         self.metric_ = points.metric

@@ -89,7 +89,6 @@ def clean_file(request: Request) -> dict[str, Any]:
         `Rectification.summary` with what concerns the files besides, ready for JSON.
     """
     from rectifold.report.wording import warnings_of
-    from rectifold.rules import guarded
 
     named = {"--output": request.output, "--removed": request.removed}
     outputs = {name: path for name, path in named.items() if path is not None}
@@ -115,14 +114,14 @@ def clean_file(request: Request) -> dict[str, Any]:
             identifiers="--ignore",
         )
     missing, notes = rows.missing, rows.notes
-    record, said = _rectify(rows.features, rows.labels, request)
+    record, said, recorded = _rectify(rows.features, rows.labels, request)
     del rows
     page = None
     if request.report is not None:
         with timed(seconds, "report"):
-            # The guard has its own words in a report.
-            own = guarded(record.target.sizes, record.thresholds.min_minority)
-            page = report_bytes(record, table, missing, [*notes, *([] if own else said)], request)
+            # What the record tells has its own words in a report.
+            besides = [sentence for sentence in said if sentence not in recorded]
+            page = report_bytes(record, table, missing, [*notes, *besides], request)
     with timed(seconds, "write"):
         _write(table, record, missing, request, outputs, page)
     summary = record.summary()
@@ -162,8 +161,10 @@ def _features(table: Table, request: Request) -> list[str]:
 
 def _rectify(
     features: pd.DataFrame, labels: pd.Series[Any], request: Request
-) -> tuple[Rectification, list[str]]:
+) -> tuple[Rectification, list[str], set[str]]:
+    """Give the record, what was said meanwhile, and what of it the record tells too."""
     from rectifold import GMR
+    from rectifold.rectification import RecordedWarning
 
     settings = dict(request.settings)
     if request.only:
@@ -175,12 +176,13 @@ def _rectify(
             gmr.fit_resample(features, labels)
         except (ValueError, TypeError) as problem:
             raise UsageProblem(in_words_of_the_command_line(str(problem))) from problem
-    said = dict.fromkeys(
-        in_words_of_the_command_line(str(warning.message))
+    said = {
+        in_words_of_the_command_line(str(warning.message)): warning.category
         for warning in caught
         if issubclass(warning.category, UserWarning)
-    )
-    return gmr.rectification_, list(said)
+    }
+    recorded = {text for text, kind in said.items() if issubclass(kind, RecordedWarning)}
+    return gmr.rectification_, list(said), recorded
 
 
 def _write(

@@ -165,7 +165,21 @@ def clean(
         Space, typer.Option(help="Where distances are measured: none takes numbers as they are.")
     ] = Space.auto,
     engine: Annotated[
-        str | None, typer.Option(metavar="NAME", help="How neighbours are found: auto, exact, gpu.")
+        str | None,
+        typer.Option(
+            metavar="NAME", help="How neighbours are found: auto, exact, approximate, gpu."
+        ),
+    ] = None,
+    target_recall: Annotated[
+        str | None,
+        typer.Option(metavar="SHARE", help="With engine approximate: the neighbours to find."),
+    ] = None,
+    time_budget: Annotated[
+        str | None,
+        typer.Option(metavar="SECONDS", help="If exact takes longer, approximate will do."),
+    ] = None,
+    random_state: Annotated[
+        str | None, typer.Option(metavar="N", help="With engine approximate: the seed.")
     ] = None,
     device: Annotated[
         str | None, typer.Option(metavar="NAME", help="With engine gpu: which, such as cuda:1.")
@@ -193,6 +207,9 @@ def clean(
         "epsilon": options.positive("--epsilon", epsilon),
         "min_minority": options.whole("--min-minority", min_minority, 0),
         "engine": engine,
+        "target_recall": options.fraction("--target-recall", target_recall),
+        "time_budget": options.positive("--time-budget", time_budget),
+        "random_state": options.whole("--random-state", random_state, 0),
         "device": device,
     }
     settings: dict[str, Any] = {name: value for name, value in given.items() if value is not None}

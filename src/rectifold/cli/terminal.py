@@ -12,9 +12,11 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from rectifold.accuracy import in_words
 from rectifold.cli.visible import visible
+from rectifold.cli.wording import in_words_of_the_command_line
 from rectifold.evaluation import BASE
-from rectifold.progress import listening
+from rectifold.progress import listening, reading
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -98,6 +100,8 @@ def show_summary(summary: dict[str, Any]) -> None:
         f"{summary['n_neighbors']} by {visible(summary['metric'], _WIDTH)} distance, engine "
         f"{summary['engine']}, {f'{proved:,} rows by' if proved else 'no'} certificate",
     )
+    if summary["accuracy"] is not None:
+        _fact(out, "accuracy", in_words(summary["accuracy"]))
     stages = ", ".join(f"{name} {value:.2f}" for name, value in summary["seconds"].items())
     _fact(out, "seconds", stages)
 
@@ -214,8 +218,12 @@ def progress(what: str, wanted: bool) -> Iterator[None]:
     wanted : bool
         False shows nothing.
     """
-    if not wanted or not sys.stderr.isatty():
+    if not wanted:
         yield
+        return
+    if not sys.stderr.isatty():
+        with reading(lambda sentence: show_notes([in_words_of_the_command_line(sentence)])):
+            yield
         return
     from rich.progress import (
         BarColumn,
@@ -234,7 +242,14 @@ def progress(what: str, wanted: bool) -> Iterator[None]:
         transient=True,
     ) as bar:
         task = bar.add_task(what, total=None)
-        with listening(lambda done, total: bar.update(task, completed=done, total=total)):
+
+        def show(done: int, total: int) -> None:
+            bar.update(task, completed=done, total=total)
+
+        def say(sentence: str) -> None:
+            bar.console.print(Text(f"note: {visible(in_words_of_the_command_line(sentence))}"))
+
+        with listening(show), reading(say):
             yield
 
 

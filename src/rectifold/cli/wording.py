@@ -21,6 +21,7 @@ _OPTIONS = "|".join(
     (
         *("n_neighbors", "alpha", "beta", "gamma", "metric", "metric_threshold", "epsilon"),
         *("min_minority", "class_weight", "space", "engine", "device", "n_jobs", "cv", "repeats"),
+        *("target_recall", "time_budget", "random_state"),
     )
 )
 _TRANSLATIONS = (
@@ -103,7 +104,8 @@ def in_words_of_the_command_line(sentence: str) -> str:
     sentence = re.sub(rf"^The {_ASIDE} parameter of GMR must", as_subject, sentence)
     # A word such as space or metric is a parameter only where a value follows.
     sentence = re.sub(rf"(?<!-)\b({_OPTIONS})(=)(?:{_ASIDE})?", as_option, sentence)
-    sentence = re.sub(r"(?<!-)\b(min_minority|n_neighbors|class_weight)\b()()", as_option, sentence)
+    alone = "min_minority|n_neighbors|class_weight|target_recall|time_budget"
+    sentence = re.sub(rf"(?<!-)\b({alone})\b()()", as_option, sentence)
     for pattern, words in _TRANSLATIONS:
         sentence = re.sub(pattern, words, sentence)
     return re.sub(_ASIDE, lambda found: names[int(found[1])], sentence).rstrip(".")

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from rectifold.accuracy import percent
 from rectifold.names import in_unicode
 from rectifold.report.table import shown_label
 
@@ -123,6 +124,7 @@ def _environment() -> Any:
     )
     environment.filters["count"] = lambda number: f"{number:,}"
     environment.filters["percent"] = _percent
+    environment.filters["share"] = percent
     environment.filters["label"] = shown_label
     return environment
 

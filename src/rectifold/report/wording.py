@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from rectifold.accuracy import in_words
 from rectifold.report.levers import alpha_is_idle
 from rectifold.rules import can_lose, cap, guarded
 from rectifold.target import named
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 _OPTIONS = (
     *("n_neighbors", "metric", "metric_threshold", "epsilon", "min_minority"),
     *("class_weight", "space", "engine", "device"),
+    *("target_recall", "time_budget", "random_state"),
 )
 
 
@@ -45,6 +47,10 @@ def warnings_of(record: Rectification) -> list[str]:
             f"fewer than min_minority = {thresholds.min_minority}, so nothing was cleaned."
         ]
     said = []
+    accuracy = record.accuracy
+    if accuracy is not None:
+        missed = f"target_recall = {accuracy.target} was not met. " if accuracy.met is False else ""
+        said.append(f"{missed}Neighbours are approximate: {in_words(accuracy.to_dict())}.")
     if not record.removed.any():
         said.append("Nothing was removed: no row met the thresholds.")
     for code, label in enumerate(classes):

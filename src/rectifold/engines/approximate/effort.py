@@ -9,7 +9,7 @@ from rectifold.engines.approximate.cells import Cells
 from rectifold.engines.exact import costs
 from rectifold.engines.exact.certificates import Standing, trial
 from rectifold.engines.exact.ground import Ground
-from rectifold.engines.exact.price import price
+from rectifold.engines.exact.pricing import price
 from rectifold.engines.exact.workers import Workers
 
 

@@ -202,7 +202,8 @@ class _Probing:
             [np.arange(cells.starts[one], cells.starts[one] + cells.counts[one]) for one in block]
         )
         bounds: Matrix = np.empty(len(queries), dtype=np.float32)
-        points = np.array(self.residuals.around(members, cell), copy=True)
+        # What comes next in this thread is put into the same memory.
+        points = self.residuals.around(members, cell).copy()
         halves = _squares(points) / 2
         step = max(1, _PRODUCTS // len(members))
         for at in range(0, len(queries), step):

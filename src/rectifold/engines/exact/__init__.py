@@ -11,7 +11,7 @@ from rectifold.engines.exact import remaining, tree, whole
 from rectifold.engines.exact.certificates import Standing, certify
 from rectifold.engines.exact.ground import Ground, lay
 from rectifold.engines.exact.groups import MIXED
-from rectifold.engines.exact.price import outlook, price
+from rectifold.engines.exact.pricing import outlook, price
 from rectifold.engines.exact.remaining import Found
 from rectifold.engines.exact.workers import Workers
 from rectifold.space import Points

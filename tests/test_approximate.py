@@ -1,0 +1,335 @@
+"""Approximate neighbours: repeatable, as good as asked for, and with an error that is true."""
+
+import json
+import pickle
+import warnings
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy import sparse
+from scipy.stats import binomtest
+from sklearn.neighbors import NearestNeighbors
+
+from rectifold import GMR
+from rectifold.accuracy import Share, _share, in_words, percent
+from rectifold.engines.approximate.cells import gather
+from rectifold.engines.exact.workers import Workers
+from rectifold.path import rectify_all
+
+
+def clusters(n, columns=32, seed=0, noise=0.15):
+    """Overlapping clusters with wrong labels, where certificates are few."""
+    rng = np.random.default_rng(seed)
+    centres = rng.standard_normal((50, columns))
+    cluster = rng.integers(50, size=n)
+    X = centres[cluster] + 0.7 * rng.standard_normal((n, columns))
+    return X, ((cluster < 5) ^ (rng.random(n) < noise)).astype(int)
+
+
+@pytest.fixture(scope="module")
+def data():
+    return clusters(20_000)
+
+
+@pytest.fixture(scope="module")
+def exact(data):
+    return cleaned(*data, engine="exact")
+
+
+@pytest.fixture(scope="module")
+def approximate(data):
+    return cleaned(*data, engine="approximate")
+
+
+def cleaned(X, y, **settings):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        gmr = GMR(**settings)
+        gmr.fit_resample(X, y)
+    return gmr.rectification_
+
+
+def same(left, right):
+    """Whether two records agree in every bit of every vote."""
+    return all(
+        np.array_equal(getattr(left.votes, name), getattr(right.votes, name), equal_nan=True)
+        for name in left.votes.__dataclass_fields__
+    ) and np.array_equal(left.decisions.decision, right.decisions.decision)
+
+
+def test_it_finds_as_many_true_neighbours_as_it_was_asked_for(approximate):
+    assert approximate.setting.engine == "approximate"
+    assert approximate.accuracy.recall.value >= 0.985
+    assert approximate.accuracy.sampled == 2000
+
+
+def test_the_error_that_is_measured_is_the_true_one(exact, approximate):
+    differ = (approximate.removed != exact.removed).mean()
+    share = approximate.accuracy.decisions
+    assert differ > 0
+    # 95 % intervals, one and a half times as wide so that one seed in a thousand fails.
+    half = 1.5 * (share.high - share.low) / 2
+    assert abs(differ - (share.high + share.low) / 2) <= half
+    changed = (np.abs(approximate.confidence - exact.confidence) > 1e-12).mean()
+    votes = approximate.accuracy.votes
+    assert votes.low - 0.02 <= changed <= votes.high + 0.02
+
+
+def test_votes_of_rows_with_all_their_neighbours_are_exact(exact, approximate):
+    alike = approximate.confidence == exact.confidence
+    assert alike.mean() > 0.8
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_five_runs_give_the_same_answer_whatever_the_number_of_cores(data, approximate, n_jobs):
+    for _ in range(3 if n_jobs == 1 else 2):
+        assert same(cleaned(*data, engine="approximate", n_jobs=n_jobs), approximate)
+
+
+def test_another_seed_is_another_search(data, approximate):
+    other = cleaned(*data, engine="approximate", random_state=1)
+    assert not same(other, approximate)
+    assert abs(other.accuracy.recall.value - approximate.accuracy.recall.value) < 0.01
+
+
+def test_a_lower_target_is_met_with_less(data, approximate):
+    lower = cleaned(*data, engine="approximate", target_recall=0.7)
+    assert 0.69 <= lower.accuracy.recall.value < approximate.accuracy.recall.value
+    assert lower.accuracy.decisions.value > approximate.accuracy.decisions.value
+
+
+def test_a_short_budget_allows_an_approximate_search_and_says_what_it_missed(data):
+    gmr = GMR(time_budget=1e-3)
+    with pytest.warns(UserWarning, match=r"target_recall=0.99 was not met: .* true neighbours"):
+        gmr.fit_resample(*data)
+    record = gmr.rectification_
+    assert record.setting.engine == "approximate"
+    assert record.accuracy.met is False
+
+
+def test_a_long_budget_is_spent_on_an_exact_search(data, exact):
+    record = cleaned(*data, time_budget=1e6)
+    assert record.setting.engine == "exact"
+    assert record.accuracy is None
+    assert same(record, exact)
+
+
+def test_small_tables_are_searched_exactly():
+    X, y = clusters(1500)
+    record = cleaned(X, y, engine="approximate")
+    assert record.setting.engine == "exact"
+    assert same(record, cleaned(X, y, engine="exact"))
+
+
+def test_duplicates_count_as_often_as_they_occur(data):
+    X, y = data
+    twice = np.repeat(X, 2, axis=0)
+    record = cleaned(twice, np.repeat(y, 2), engine="approximate", n_neighbors=7)
+    assert record.setting.engine == "approximate"
+    assert record.accuracy.recall.value >= 0.985
+    # A row and its twin have the same neighbours but for each other.
+    assert (record.confidence[::2] == record.confidence[1::2]).mean() > 0.9
+
+
+def test_a_table_of_two_points_is_no_obstacle_and_one_of_one_point_is_refused():
+    y = (np.arange(20_000) % 10 == 0).astype(int)
+    X = np.ones((20_000, 8))
+    with pytest.raises(ValueError, match="every column of X is constant"):
+        GMR(engine="approximate").fit_resample(X, y)
+    X[::3] = 2
+    assert same(cleaned(X, y, engine="approximate"), cleaned(X, y, engine="exact"))
+
+
+def test_rows_without_direction_have_the_neighbours_that_the_cosine_gives_them(data):
+    X, y = data[0].copy(), data[1]
+    X[::7] = 0
+    record = cleaned(X, y, engine="approximate", metric="cosine")
+    truth = cleaned(X, y, engine="exact", metric="cosine")
+    assert record.setting.engine == "approximate"
+    assert np.array_equal(record.confidence[::7], truth.confidence[::7])
+    assert record.accuracy.recall.value >= 0.985
+
+
+def test_sparse_rows_are_searched_as_such():
+    X, y = clusters(8000, columns=12)
+    wide = sparse.random(8000, 900, density=0.004, random_state=0, format="csr")
+    rows = sparse.hstack([sparse.csr_matrix(np.maximum(X, 0)), wide], format="csr")
+    record = cleaned(rows, y, engine="approximate", metric="euclidean")
+    truth = cleaned(rows, y, engine="exact", metric="euclidean")
+    assert (record.removed == truth.removed).mean() > 0.99
+
+
+def test_more_neighbours_than_a_cell_holds_are_found_in_others(data):
+    record = cleaned(*data, engine="approximate", n_neighbors=400, target_recall=0.5)
+    assert record.setting.n_neighbors == 400
+    if record.accuracy is not None:
+        assert record.accuracy.recall.value > 0.4
+
+
+def test_points_far_from_the_origin_keep_their_neighbours(data, approximate):
+    X, y = data
+    record = cleaned(X + 1e4, y, engine="approximate")
+    assert record.accuracy.recall.value >= 0.98
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"engine": "approximate", "metric": "manhattan"}, r"metric='manhattan'.*rectifold\[ann\]"),
+        ({"engine": "approximate", "device": "cpu"}, "engine='approximate' works on the CPU"),
+        ({"engine": "exact", "time_budget": 5}, "time_budget .* engine='exact' is exact"),
+        ({"time_budget": 0}, "time_budget"),
+        ({"target_recall": 0}, "target_recall"),
+        ({"target_recall": 1.5}, "target_recall"),
+        ({"random_state": "x"}, "random_state"),
+        ({"engine": "approximate", "n_neighbors": 20_000}, "needs at least 20001 rows"),
+    ],
+)
+def test_what_does_not_fit_is_refused_in_a_sentence(data, settings, words):
+    with pytest.raises(ValueError, match=words):
+        GMR(**settings).fit_resample(*data)
+
+
+def test_settings_that_share_a_search_are_recorded_as_if_they_did_not(data):
+    settings = [{"gamma": 0.2}, {"n_neighbors": 5}]
+    together = rectify_all(GMR(engine="approximate"), settings, *data)
+    alone = [cleaned(*data, engine="approximate", **setting) for setting in settings]
+    assert all(same(*pair) for pair in zip(together, alone, strict=True))
+    assert together[1].accuracy == alone[1].accuracy
+
+
+# What is measured.
+
+
+class Half:
+    """A search object that knows every other row only."""
+
+    metric, n_neighbors = "euclidean", 16
+
+    def fit(self, X):
+        self.index = NearestNeighbors(n_neighbors=16).fit(X[::2])
+        return self
+
+    def kneighbors(self, X):
+        distances, found = self.index.kneighbors(X)
+        return distances, 2 * found
+
+
+@pytest.fixture(scope="module")
+def small():
+    return clusters(3000, columns=6)
+
+
+def test_a_search_object_that_is_exact_is_found_to_be(small):
+    record = cleaned(*small, n_neighbors=NearestNeighbors(n_neighbors=16))
+    assert record.accuracy.recall.value == 1
+    assert record.accuracy.decisions.value == 0
+    # 2,000 rows without an error: less than 0.2 % of all have one.
+    assert record.accuracy.decisions.high < 0.002
+    assert record.accuracy.met is None
+
+
+def test_a_search_object_that_misses_half_is_found_out(small):
+    record = cleaned(*small, n_neighbors=Half())
+    assert 0.4 < record.accuracy.recall.value < 0.6
+    truth = cleaned(*small, engine="exact")
+    differ = (record.removed != truth.removed).mean()
+    assert record.accuracy.decisions.low <= differ <= record.accuracy.decisions.high
+
+
+def test_a_graph_has_no_points_by_which_to_measure(small):
+    graph = NearestNeighbors(n_neighbors=16).fit(small[0]).kneighbors_graph(mode="distance")
+    assert cleaned(graph, small[1], metric="precomputed").accuracy is None
+
+
+def test_other_thresholds_have_an_accuracy_of_their_own(small):
+    record = cleaned(*small, n_neighbors=Half())
+    stricter = record.redecide(alpha=0.9)
+    assert stricter.accuracy.recall == record.accuracy.recall
+    assert stricter.accuracy.decisions.value > record.accuracy.decisions.value
+    assert pickle.loads(pickle.dumps(record)).accuracy == record.accuracy
+
+
+def test_the_record_tells_its_accuracy(small):
+    record = cleaned(*small, n_neighbors=Half())
+    told = json.loads(json.dumps(record.summary()))["accuracy"]
+    assert told["recall"]["value"] == record.accuracy.recall.value
+    assert told["sampled"] == 2000
+    assert told["searched"] == 3000
+    assert in_words(told) in repr(record)
+    assert cleaned(*small).summary()["accuracy"] is None
+
+
+def test_intervals_are_those_of_clopper_and_pearson():
+    for hits, n in ((0, 50), (3, 50), (50, 50)):
+        values = np.arange(n) < hits
+        interval = binomtest(hits, n).proportion_ci(0.95, "exact")
+        share = _share(values, 10 * n)
+        assert share.value == hits / n
+        assert np.allclose((share.low, share.high), interval)
+
+
+def test_a_sample_of_all_rows_leaves_no_doubt():
+    assert _share(np.array([0.5, 1.0]), 2) == Share(0.75, 0.75, 0.75)
+
+
+def test_little_is_not_written_as_none():
+    assert [percent(share) for share in (0, 1e-6, 0.5, 0.99999, 1)] == [
+        "0 %",
+        "under 0.01 %",
+        "50 %",
+        "over 99.99 %",
+        "100 %",
+    ]
+
+
+# Before long work.
+
+
+@pytest.fixture
+def impatient(monkeypatch):
+    monkeypatch.setattr("rectifold.engines.exact.pricing.MINUTES", 0.0)
+    monkeypatch.setattr("rectifold.engines.exact.pricing._WORTH_A_LOOK", 0.0)
+
+
+def test_a_long_exact_search_suggests_an_approximate_one(impatient, data, exact):
+    gmr = GMR()
+    said = r"exact search will take about \d+ seconds; engine='approximate' would take about \d+ s"
+    with pytest.warns(UserWarning, match=said):
+        gmr.fit_resample(*data)
+    assert gmr.rectification_.setting.engine == "exact"
+    assert same(gmr.rectification_, exact)
+
+
+def test_who_asks_for_an_exact_search_gets_one_without_a_word(impatient, data):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        GMR(engine="exact").fit_resample(*data)
+
+
+# Cells.
+
+
+def test_every_point_is_in_one_cell_and_no_cell_is_empty_or_huge():
+    rng = np.random.default_rng(0)
+    points = rng.standard_normal((6000, 5)).astype(np.float32)
+    points[:5000] *= 1e-3
+    with Workers(1) as workers:
+        cells = gather(points, 100, np.random.default_rng(0), workers)
+    assert np.array_equal(np.sort(cells.order), np.arange(6000))
+    assert cells.counts.min() > 0
+    assert cells.counts.max() <= 4 * 6000 // 100
+    assert np.array_equal(np.repeat(np.arange(cells.n), cells.counts), cells.cell)
+
+
+def test_points_that_can_not_be_told_apart_stay_in_one_cell():
+    points = np.zeros((3000, 4), dtype=np.float32)
+    with Workers(1) as workers:
+        cells = gather(points, 20, np.random.default_rng(0), workers)
+    assert cells.counts.sum() == 3000
+
+
+def test_a_record_without_a_check_is_exact(exact):
+    assert exact.accuracy is None
+    assert replace(exact, check=None).accuracy is None
