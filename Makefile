@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 SUDO := $(shell test "$$(id -u)" = 0 || echo sudo)
 
 .PHONY: demo test test-browser test-slow test-gpu lint bench-gpu bench-speed bench-costs bench-memory \
-	bench-report browser bench-paper bench-adaptive bench-candidates bench-choosing clean
+	bench-report bench-approximate browser bench-paper bench-adaptive bench-candidates bench-choosing clean
 .DEFAULT_GOAL := demo
 
 demo: $(VENV)/.installed ## Clean the embedded data set and see whether that helps
@@ -42,6 +42,12 @@ bench-costs: $(VENV)/.installed ## The constants of the cost model, measured aga
 bench-memory: $(VENV)/.installed ## Peak memory on 100,000 x 30 and on 1,000,000 x 30
 	$(BIN)/python benchmarks/memory.py
 	$(BIN)/python benchmarks/memory.py 1000000 30
+
+bench-approximate: $(VENV)/.installed ## Approximate neighbours beside exact ones and five libraries
+	$(BIN)/python -m pip install --quiet --editable '.[ann]' faiss-cpu hnswlib usearch
+	$(BIN)/python benchmarks/approximate.py
+	$(BIN)/python benchmarks/approximate_effect.py
+	$(BIN)/python benchmarks/approximate_report.py
 
 bench-report: browser ## The report of a million rows: made, opened, its levers moved
 	$(BIN)/python benchmarks/report.py

@@ -1,6 +1,7 @@
 """The approximate engine beside the exact one and beside libraries: time, error, memory.
 
     python benchmarks/approximate.py [DATA ...]
+    python benchmarks/approximate_report.py
 
 Each data set and contestant has a process of its own, on two cores, and what it found is written
 to results/approximate/runs/ before the next one starts; what is there already is not run again.
@@ -15,8 +16,6 @@ on the 2,000.
 import json
 import subprocess
 import sys
-import tempfile
-from pathlib import Path
 from time import perf_counter
 from typing import Any
 
@@ -25,7 +24,7 @@ import numpy as np
 from cases import GAUSSIANS, OVERLAPPING, ROOT, load
 from contestants import metric_of
 from libraries import LIBRARIES, THREADS, Pynndescent
-from memory import peak_megabytes
+from recording import Peak, write
 from rectifold import GMR
 from rectifold.engines import exact
 from rectifold.engines.sample import sample_rows
@@ -33,7 +32,10 @@ from rectifold.engines.settle import pair_distances, settle
 from rectifold.space import to_points
 
 DATA = (*OVERLAPPING, GAUSSIANS)
-RUNS = ROOT / "results" / "approximate" / "runs"
+RESULTS = ROOT / "results" / "approximate"
+RUNS = RESULTS / "runs"
+#: Who goes by the exact engine, for those that are run later; not to be kept.
+EXACT = RESULTS / ".exact"
 TARGET, K = 0.99, 15
 #: Rows on which the time of an exact search is measured, where all would take an hour.
 PART = 5000
@@ -54,50 +56,55 @@ class Replayed:
 
 def main(names: list[str]) -> None:
     """Run whatever has not been run yet."""
-    RUNS.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory() as folder:
-        for name in names or DATA:
-            for contestant in ("exact", "approximate", *LIBRARIES):
-                path = RUNS / f"{name}, {contestant}.json"
-                if path.exists():
-                    continue
-                command = [sys.executable, __file__, "--one", name, contestant, folder]
-                done = subprocess.run(command, capture_output=True, text=True, check=False)
-                if done.returncode:
-                    print(name, contestant, "failed:", done.stderr[-2000:], flush=True)
-                    continue
-                path.write_text(done.stdout)
-                print(path.stem, done.stdout.replace("\n", " ")[:300], flush=True)
+    for name in names or DATA:
+        for contestant in ("exact", "approximate", *LIBRARIES):
+            if (RUNS / f"{_slug(name, contestant)}.json").exists():
+                continue
+            command = [sys.executable, __file__, "--one", name, contestant]
+            done = subprocess.run(command, capture_output=True, text=True, check=False)
+            said = done.stdout if not done.returncode else done.stderr[-2000:]
+            print(f"{name}, {contestant}: {said}", flush=True)
 
 
-def one(name: str, contestant: str, folder: Path) -> dict[str, Any]:
-    """Run one contestant on one data set."""
+def _slug(name: str, contestant: str) -> str:
+    return f"{name}-{contestant.replace(' ', '-')}"
+
+
+def one(name: str, contestant: str) -> None:
+    """Run one contestant on one data set, and write what it showed."""
     X, y = load(name)
     X = np.ascontiguousarray(X)
     facts: dict[str, Any] = {"data": name, "contestant": contestant, "rows": len(X)}
-    before = peak_megabytes()
-    if contestant == "exact" and name == GAUSSIANS:
-        facts |= _part_of_exact(X)
-        removed = None
-    elif contestant in ("exact", "approximate"):
-        gmr = GMR(engine=contestant, n_neighbors=K, n_jobs=THREADS, target_recall=TARGET)
-        start = perf_counter()
-        gmr.fit_resample(X, y)
-        facts["seconds"] = perf_counter() - start
-        record = gmr.rectification_
-        removed = record.removed
-        facts["certified"] = int(record.certified.sum())
-        if record.accuracy is not None:
-            facts["accuracy"] = record.accuracy.to_dict()
-    else:
-        removed = _library(contestant, X, y, facts)
-    facts["megabytes"] = round(peak_megabytes() - before, 1)
-    true = folder / f"{name}.npy"
+    with Peak() as peak:
+        removed = _run(contestant, X, y, facts)
+    facts["megabytes"] = peak.megabytes
+    true = EXACT / f"{name}.npy"
     if contestant == "exact" and removed is not None:
+        EXACT.mkdir(parents=True, exist_ok=True)
         np.save(true, removed)
     elif true.exists() and removed is not None:
         facts["decisions_changed"] = float((removed != np.load(true)).mean())
-    return facts
+    libraries = ("faiss-cpu", "hnswlib", "usearch", "pynndescent")
+    write(_slug(name, contestant), RUNS, libraries, **facts)
+    print(json.dumps(facts))
+
+
+def _run(contestant: str, X: np.ndarray, y: np.ndarray, facts: dict[str, Any]) -> np.ndarray | None:
+    """Tell who goes; None where that would take an hour."""
+    if contestant == "exact" and facts["data"] == GAUSSIANS:
+        facts |= _part_of_exact(X)
+        return None
+    if contestant in LIBRARIES:
+        return _library(contestant, X, y, facts)
+    gmr = GMR(engine=contestant, n_neighbors=K, n_jobs=THREADS, target_recall=TARGET)
+    start = perf_counter()
+    gmr.fit_resample(X, y)
+    facts["seconds"] = perf_counter() - start
+    record = gmr.rectification_
+    facts["certified"] = int(record.certified.sum())
+    if record.accuracy is not None:
+        facts["accuracy"] = record.accuracy.to_dict()
+    return record.removed
 
 
 def _part_of_exact(X: np.ndarray) -> dict[str, Any]:
@@ -161,6 +168,6 @@ def _effort(library: Any, points: Any, short: np.ndarray, facts: dict[str, Any])
 
 if __name__ == "__main__":
     if sys.argv[1:2] == ["--one"]:
-        print(json.dumps(one(*sys.argv[2:4], Path(sys.argv[4])), indent=1))
+        one(*sys.argv[2:4])
     else:
         main(sys.argv[1:])

@@ -2,6 +2,7 @@
 
 import json
 import pickle
+import sys
 import warnings
 from dataclasses import replace
 
@@ -176,7 +177,7 @@ def test_points_far_from_the_origin_keep_their_neighbours(data, approximate):
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        ({"engine": "approximate", "metric": "manhattan"}, r"metric='manhattan'.*rectifold\[ann\]"),
+        ({"engine": "approximate", "metric": "haversine"}, "does not know metric='haversine'"),
         ({"engine": "approximate", "device": "cpu"}, "engine='approximate' works on the CPU"),
         ({"engine": "exact", "time_budget": 5}, "time_budget .* engine='exact' is exact"),
         ({"time_budget": 0}, "time_budget"),
@@ -189,6 +190,25 @@ def test_points_far_from_the_origin_keep_their_neighbours(data, approximate):
 def test_what_does_not_fit_is_refused_in_a_sentence(data, settings, words):
     with pytest.raises(ValueError, match=words):
         GMR(**settings).fit_resample(*data)
+
+
+def test_a_library_that_is_missing_is_named_with_its_extra(small, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pynndescent", None)
+    with pytest.raises(ValueError, match=r"needs pynndescent for metric='l1': .*rectifold\[ann\]"):
+        GMR(engine="approximate", metric="l1").fit_resample(*small)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("metric", ["manhattan", "correlation"])
+def test_other_metrics_are_searched_by_a_library(metric):
+    pytest.importorskip("pynndescent")
+    X, y = clusters(8000, columns=12)
+    record = cleaned(X, y, engine="approximate", metric=metric)
+    truth = cleaned(X, y, metric=metric)
+    assert record.setting.engine == "approximate"
+    assert record.accuracy.recall.value >= 0.98
+    assert (record.removed != truth.removed).mean() <= record.accuracy.decisions.high
+    assert same(record, cleaned(X, y, engine="approximate", metric=metric, n_jobs=2))
 
 
 def test_settings_that_share_a_search_are_recorded_as_if_they_did_not(data):

@@ -20,6 +20,7 @@ from threadpoolctl import threadpool_limits
 from rectifold._typing import Floats, Ints
 from rectifold.classifier import RectifiedClassifier
 from rectifold.progress import muted, report
+from rectifold.rectification import RecordedWarning
 from rectifold.target import encode, named
 
 if TYPE_CHECKING:
@@ -472,7 +473,7 @@ def _fold(
                 sentence = " ".join(str(problem).split())
                 raise ValueError(f"{way} with {name} failed: {sentence}") from problem
             found.append({one: scores[one] for one in SCORES})
-    ours = [one for one in caught if one.category is UserWarning]
+    ours = [one for one in caught if one.category in (UserWarning, RecordedWarning)]
     return found, [str(one.message) for one in ours]
 
 

@@ -20,9 +20,9 @@ from rectifold._typing import Ints
 from rectifold.accuracy import check, in_words
 from rectifold.device_arrays import is_on_device, take, to_device_points, to_host
 from rectifold.engines import ENGINES, check_device, choose, search
-from rectifold.engines.approximate import Approximation
 from rectifold.engines.contract import Engine, Neighbourhoods, Outlook
 from rectifold.engines.given import FromObject, as_graph, metric_of
+from rectifold.engines.sample import Approximation
 from rectifold.exhibits import Exhibits, keep_neighbours
 from rectifold.rectification import RecordedWarning, Rectification, Setting, rectify
 from rectifold.rules import Thresholds, guarded
@@ -115,7 +115,8 @@ class GMR(BaseCleaningSampler):
         neighbour: where classes overlap in many dimensions, it takes seconds for what
         takes the others minutes, and measures how good it is
         (``rectification_.accuracy``). No other engine ever misses one, and "auto" takes
-        it only if `time_budget` allows.
+        it only if `time_budget` allows. Under metrics other than the Euclidean and the
+        cosine distance it needs pynndescent (``rectifold[ann]``).
 
     target_recall : float, default=0.99
         The share of true neighbours that engine "approximate" shall find. A warning says

@@ -14,7 +14,7 @@ from scipy import sparse
 from rectifold import progress
 from rectifold._typing import Bools, Floats, Ints
 from rectifold.engines import approximate, direct, exact, given
-from rectifold.engines.approximate import Approximation
+from rectifold.engines.approximate import graph
 from rectifold.engines.contract import (
     Certified,
     Checked,
@@ -24,6 +24,7 @@ from rectifold.engines.contract import (
     Outlook,
     Proposal,
 )
+from rectifold.engines.sample import Approximation
 from rectifold.engines.settle import settle
 from rectifold.space import Points
 
@@ -69,12 +70,14 @@ def choose(
             return partial(approximate.propose, wanted=wanted), "approximate"
         return exact.propose, "exact"
     if name == "approximate":
-        raise ValueError(
-            "engine='approximate' knows the Euclidean and the cosine metric, and metric="
-            f"{points.metric!r} is neither: leave engine='auto', or pass a search object with "
-            "that metric as n_neighbors, such as PyNNDescentTransformer of pynndescent "
-            "(rectifold[ann])."
-        )
+        if points.metric not in graph.METRICS:
+            raise ValueError(
+                f"engine='approximate' does not know metric={points.metric!r}: it must be "
+                f"'euclidean', 'cosine' or one of {', '.join(map(repr, graph.METRICS))}; or leave "
+                "engine='auto', which is exact."
+            )
+        graph.check_installed(points.metric)
+        return partial(graph.propose, wanted=wanted or Approximation()), "approximate"
     if name == "gpu" or device is not None:
         raise ValueError(
             "engine='gpu' knows the Euclidean and the cosine metric, and metric="

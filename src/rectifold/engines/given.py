@@ -35,11 +35,17 @@ class FromMetric:
         self, points: Points, labels: Ints, k: int, *, n_jobs: int | None = None
     ) -> Generator[Proposal, None, None]:
         """Propose the nearest rows, and as many more as tie with the last."""
+        yield from self.of(points, np.arange(points.n), k, n_jobs=n_jobs)
+
+    def of(
+        self, points: Points, rows: Ints, k: int, *, n_jobs: int | None = None
+    ) -> Generator[Proposal, None, None]:
+        """Propose those of some rows only."""
         tree = isinstance(points.metric, str) and points.metric in _TREES
         index = NearestNeighbors(
             metric=points.metric, algorithm="auto" if tree else "brute", n_jobs=n_jobs
         ).fit(points.values)
-        pending = [(rows, k + 9) for rows in _blocks(points.n)]
+        pending = [(rows[at : at + _ROWS], k + 9) for at in range(0, len(rows), _ROWS)]
         while pending:
             rows, wanted = pending.pop()
             wanted = min(wanted, points.n)

@@ -1,4 +1,6 @@
-"""The rows on which the error of an approximate search is measured."""
+"""What an approximate search is to reach, and the rows on which that is measured."""
+
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -7,6 +9,28 @@ from rectifold._typing import Ints
 #: If the error shows in none of so many rows, then it does in less than 0.2 % of all, with 95 %
 #: confidence (1 - 0.025 ** (1 / 2000) = 0.0018).
 CHECKED = 2000
+#: Rows, others, on which the effort is tuned.
+TUNED = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Approximation:
+    """What an approximate search is to reach.
+
+    Parameters
+    ----------
+    target_recall : float
+        The share of true neighbours that shall be found.
+    seed : int
+        For the choice of rows: the same seed gives the same answer.
+    budget : float or None
+        Seconds. What is exact within them is preferred, and an approximate search that would
+        take longer looks at less. None prefers whatever is sooner.
+    """
+
+    target_recall: float = 0.99
+    seed: int = 0
+    budget: float | None = None
 
 
 def sample_rows(rows: Ints, seed: int, more: int = 0) -> Ints:

@@ -12,40 +12,18 @@ from rectifold.engines.approximate import effort, probing
 from rectifold.engines.approximate.cells import Cells, gather
 from rectifold.engines.approximate.probing import Near
 from rectifold.engines.approximate.residuals import subtract_middles
-from rectifold.engines.contract import Answer, Checked, Looked, Proposal
+from rectifold.engines.contract import Answer, Checked, Looked, Proposal, in_order
 from rectifold.engines.directions import apart_from_zero
 from rectifold.engines.exact import costs
 from rectifold.engines.exact.certificates import Standing
 from rectifold.engines.exact.ground import Ground, lay
 from rectifold.engines.exact.workers import Workers
-from rectifold.engines.sample import CHECKED, sample_rows
+from rectifold.engines.sample import CHECKED, TUNED, Approximation, sample_rows
 from rectifold.engines.settle import settle
 from rectifold.space import Points
 
 #: The metrics searched for here.
 METRICS = exact.METRICS
-#: Rows, others than those on which the error is measured, on which the effort is tuned.
-TUNED = 500
-
-
-@dataclass(frozen=True, slots=True)
-class Approximation:
-    """What an approximate search is to reach.
-
-    Parameters
-    ----------
-    target_recall : float
-        The share of true neighbours that shall be found.
-    seed : int
-        For the choice of rows: the same seed gives the same answer.
-    budget : float or None
-        Seconds. What is exact within them is preferred, and an approximate search that would
-        take longer looks at less. None prefers whatever is sooner.
-    """
-
-    target_recall: float = 0.99
-    seed: int = 0
-    budget: float | None = None
 
 
 def propose(
@@ -149,7 +127,7 @@ class _Run:
             found = ground.groups.expand(
                 order[near.queries], near.offsets, order[near.neighbours], k
             )
-            return [_nearest(self.points, proposal, k) for proposal in found]
+            return [in_order(one.rows, *settle(self.points, one, k)) for one in found]
 
         queries = np.sort(position[left])
         for found in probing.search(residuals, sketch, k, queries, probes, workers, settled):
@@ -204,14 +182,4 @@ class _Truth:
 
     def proposal(self, mask: Bools) -> Proposal:
         """Those of some of the rows, as a proposal."""
-        return _given(self.rows[mask], self.indices[mask], self.distances[mask])
-
-
-def _nearest(points: Points, proposal: Proposal, k: int) -> Proposal:
-    """Reduce a proposal to the k nearest, in order."""
-    return _given(proposal.rows, *settle(points, proposal, k))
-
-
-def _given(rows: Ints, indices: Ints, distances: Floats) -> Proposal:
-    offsets = np.arange(len(rows) + 1) * indices.shape[1]
-    return Proposal(rows, offsets, indices.ravel(), distances.ravel())
+        return in_order(self.rows[mask], self.indices[mask], self.distances[mask])

@@ -1,0 +1,71 @@
+"""What approximate neighbours change for a classifier, and whether they are the same every time.
+
+    python benchmarks/approximate_effect.py
+
+On training splits of two data sets: AUPRC on the test split of two classifiers, trained on rows
+that were cleaned exactly, approximately, and not at all. And of one of them five runs, with one
+core and with two. Writes results/approximate/effect.json.
+"""
+
+from hashlib import sha256
+
+import numpy as np
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import average_precision_score
+from sklearn.model_selection import train_test_split
+
+from approximate import RESULTS
+from cases import load
+from recording import write
+from rectifold import GMR
+
+SEEDS = {"ecg_mitbih": range(5), "covtype_1": range(3)}
+RUNS = 5
+
+
+def main() -> None:
+    """Measure, and write as things become known."""
+    found = {"auprc": [], "repeated": repeated()}
+    for name, seeds in SEEDS.items():
+        X, y = load(name)
+        for seed in seeds:
+            found["auprc"].append({"data": name, "seed": seed, **effect(X, y, seed)})
+            print(found["auprc"][-1], flush=True)
+            write("effect", RESULTS, **found)
+
+
+def effect(X: np.ndarray, y: np.ndarray, seed: int) -> dict[str, dict[str, float]]:
+    """AUPRC on a test split, by what the training split was cleaned with."""
+    train, test = train_test_split(np.arange(len(y)), test_size=0.3, stratify=y, random_state=seed)
+    kept = {"none": train}
+    for engine in ("exact", "approximate"):
+        gmr = GMR(engine=engine, n_jobs=2)
+        gmr.fit_resample(X[train], y[train])
+        kept[engine] = train[gmr.sample_indices_]
+    shared = np.isin(kept["exact"], kept["approximate"]).mean()
+    scores = {}
+    for how, rows in kept.items():
+        for model in (HistGradientBoostingClassifier(random_state=seed), LogisticRegression()):
+            said = model.fit(X[rows], y[rows]).predict_proba(X[test])[:, 1]
+            scores.setdefault(type(model).__name__, {})[how] = average_precision_score(
+                y[test], said
+            )
+    return {"kept_alike": float(shared), **scores}
+
+
+def repeated() -> dict[str, object]:
+    """Tell whether all runs give the same bits."""
+    X, y = load("ecg_mitbih")
+    answers = set()
+    for jobs in (1, 2):
+        for _ in range(RUNS):
+            gmr = GMR(engine="approximate", n_jobs=jobs)
+            gmr.fit_resample(X, y)
+            record = gmr.rectification_
+            answers.add(sha256(record.confidence.tobytes() + record.removed.tobytes()).hexdigest())
+    return {"data": "ecg_mitbih", "runs": RUNS, "n_jobs": [1, 2], "answers": len(answers)}
+
+
+if __name__ == "__main__":
+    main()
