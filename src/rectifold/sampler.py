@@ -415,7 +415,7 @@ class GMR(BaseCleaningSampler):
 
     def _suggest(self, outlook: Outlook) -> None:
         """Tell whoever left the choice to us, before an exact search that takes minutes."""
-        if self.engine != "auto":
+        if self.engine != "auto" or self.time_budget is not None:
             return
         sentence = (
             f"the exact search will take about {_duration(outlook.exact)}; "

@@ -19,8 +19,8 @@ from rectifold.engines.exact.workers import Workers
 
 Result = TypeVar("Result")
 
-#: Queries handled at once; fewer where they find so many points.
-_QUERIES, _HELD = 1 << 18, 1 << 24
+#: Queries handled at once; fewer where they want to see so many cells or find so many points.
+_QUERIES, _WANTED, _HELD = 1 << 18, 1 << 23, 1 << 24
 #: Queries are put together with the points that they found, so many at once.
 #: They may have found twice as many as one another, or so many times what they need.
 _TOGETHER, _FEW = 4096, 2
@@ -54,6 +54,8 @@ def search(
     probes: int,
     workers: Workers,
     finish: Callable[[Near], Result],
+    *,
+    bounded: bool = True,
 ) -> Iterator[Result | int]:
     """Find points near queries.
 
@@ -73,21 +75,24 @@ def search(
         Share the work; they change nothing.
     finish : callable
         What workers do with more than k points near each of some queries.
+    bounded : bool
+        Whether points beyond a query's first bound are left out; False finds all in its cells.
 
     Yields
     ------
     object or int
         What `finish` gives, for every query once; and how many pairs were looked at.
     """
-    probing = _Probing(residuals, sketch, k, min(probes, residuals.cells.n))
-    pending = np.split(queries, np.arange(_QUERIES, len(queries), _QUERIES))
-    short = []
-    while pending:
-        some = pending.pop(0)
+    probing = _Probing(residuals, sketch, k, min(probes, residuals.cells.n), bounded)
+    size = max(1, min(_QUERIES, _WANTED // probing.probes))
+    short, left = [], queries
+    while len(left):
+        some = left[:size]
         found = probing.hits(some, workers)
         if found is None:
-            pending[:0] = np.array_split(some, 2)
+            size //= 2
             continue
+        left = left[size:]
         hits, pairs = found
         yield pairs
         short.append(some[np.diff(hits.indptr) <= k])
@@ -95,7 +100,8 @@ def search(
         yield from workers.map(work, _of_like_width(np.diff(hits.indptr), k))
     again = np.concatenate(short) if short else queries[:0]
     if len(again):
-        yield from search(residuals, sketch, k, again, _MORE * probes, workers, finish)
+        more = _MORE * probes
+        yield from search(residuals, sketch, k, again, more, workers, finish, bounded=False)
 
 
 def _of_like_width(counts: Ints, k: int) -> Iterator[Ints]:
@@ -138,6 +144,7 @@ class _Probing:
     sketch: Floats
     k: int
     probes: int
+    bounded: bool
 
     def hits(self, queries: Ints, workers: Workers) -> tuple[sparse.csr_array, int] | None:
         """Squared distances of queries to points, of which the k nearest are among them.
@@ -196,7 +203,7 @@ class _Probing:
         wanted = choice[np.argpartition(nearness, first - 1 if first else 0, axis=1)[:, first:]]
         sizes = np.cumsum(cells.counts[choice])
         block = choice[: int(np.searchsorted(sizes, _HOME * (self.k + 1))) + 1]
-        if sizes[len(block) - 1] <= self.k:
+        if not self.bounded or sizes[-1] <= self.k:
             return np.full(len(queries), np.inf), wanted, 0
         members = np.concatenate(
             [np.arange(cells.starts[one], cells.starts[one] + cells.counts[one]) for one in block]
