@@ -1,10 +1,11 @@
 """How good approximate neighbours are, measured on a random sample of rows."""
 
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.special import betaincinv
+from scipy.special import betaincinv, ndtri
 
 from rectifold._typing import Bools, Floats, Ints
 from rectifold.engines.contract import Neighbourhoods
@@ -12,6 +13,9 @@ from rectifold.votes import TOLERANCE, Votes, count_votes
 
 #: The confidence of all intervals.
 CONFIDENCE = 0.95
+_FIELDS = tuple(Votes.__dataclass_fields__)
+#: So many rows that are neither all right nor all wrong make a mean normal.
+_MANY = 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,41 +94,36 @@ class Check:
     found: Floats
     #: Votes of the true neighbours; arrays have one entry for each of these rows.
     votes: Votes
-    #: How many rows were searched for, the sample among them.
+    #: How many rows the sample was drawn from: those that were searched for.
     searched: int
     target: float | None = None
 
-    def corrected(self, votes: Votes) -> Votes:
-        """Votes of all rows, with those of the true neighbours where they are known."""
-        right = {}
-        for name in Votes.__dataclass_fields__:
-            right[name] = getattr(votes, name).copy()
-            right[name][self.rows] = getattr(self.votes, name)
-        return replace(votes, **right)
-
-    def accuracy(self, votes: Votes, otherwise: Bools) -> Accuracy:
+    def accuracy(self, votes: Votes, decide: Callable[[Votes, float], Bools]) -> Accuracy:
         """Say what approximate neighbours changed.
 
         Parameters
         ----------
         votes : Votes
             Those of all rows, by the neighbours that were found.
-        otherwise : ndarray of bool of shape (n_rows,)
-            Of this sample, the rows that go or stay only because votes are not the true ones.
+        decide : callable
+            Tells which rows of the sample go, by votes for it and the share of the searched rows
+            that it is. Caps are then reached within the sample, by either votes alike.
 
         Returns
         -------
         Accuracy
         """
-        error = np.abs(votes.confidence[self.rows] - self.votes.confidence)
-        n = len(votes.confidence)
+        found = Votes(**{name: getattr(votes, name)[self.rows] for name in _FIELDS})
+        error = np.abs(found.confidence - self.votes.confidence)
+        part = len(self.rows) / self.searched
+        differ = decide(found, part) != decide(self.votes, part)
         return Accuracy(
             sampled=len(self.rows),
             searched=self.searched,
             recall=_share(self.found, self.searched),
             votes=_share(error > TOLERANCE, self.searched),
             vote_error=float(error.mean()),
-            decisions=_share(otherwise[self.rows], self.searched).scaled(self.searched / n),
+            decisions=_share(differ, self.searched).scaled(self.searched / len(votes.confidence)),
             target=self.target,
         )
 
@@ -159,13 +158,18 @@ def check(
     at = np.searchsorted(neighbourhoods.rows, truth.rows)
     # As near as the farthest true one: one of several that are equally far is as good as another.
     found = neighbourhoods.distances[at] <= truth.distances[:, -1:]
+    # The same row twice is one neighbour.
+    by_index = np.argsort(neighbourhoods.indices[at], axis=1, kind="stable")
+    indices = np.take_along_axis(neighbourhoods.indices[at], by_index, axis=1)
+    found = np.take_along_axis(found, by_index, axis=1)
+    found[:, 1:] &= indices[:, 1:] != indices[:, :-1]
     votes = count_votes(truth, labels, sizes, **voting)
-    mine = {name: getattr(votes, name)[truth.rows] for name in Votes.__dataclass_fields__}
+    mine = {name: getattr(votes, name)[truth.rows] for name in _FIELDS}
     return Check(
         truth.rows,
         found.mean(axis=1),
         Votes(**mine),
-        len(neighbourhoods.rows),
+        neighbourhoods.drawn_from,
         target,
     )
 
@@ -173,8 +177,8 @@ def check(
 def _share(values: Floats | Bools, of: int) -> Share:
     """Estimate the mean of values between 0 and 1 from a sample.
 
-    The interval is that of Clopper and Pearson. It is exact for values of 0 or 1; others vary
-    less around the same mean, so that it is on the safe side.
+    Of values that are 0 or 1 the interval is that of Clopper and Pearson. Others vary less around
+    the same mean; where enough of them do, the interval is that of a normal mean.
     """
     n = len(values)
     total = float(np.sum(values, dtype=np.float64))
@@ -182,6 +186,9 @@ def _share(values: Floats | Bools, of: int) -> Share:
     if n == of:
         return Share(mean, mean, mean)
     tail = (1 - CONFIDENCE) / 2
+    if np.count_nonzero((values > 0) & (values < 1)) >= _MANY:
+        half = float(ndtri(1 - tail) * np.std(values, ddof=1) / np.sqrt(n))
+        return Share(mean, max(0.0, mean - half), min(1.0, mean + half))
     low = 0.0 if total <= 0 else float(betaincinv(total, n - total + 1, tail))
     high = 1.0 if total >= n else float(betaincinv(total + 1, n - total, 1 - tail))
     return Share(mean, low, high)

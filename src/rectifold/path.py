@@ -86,7 +86,7 @@ def _geometry(setting: Mapping[str, Any], sampler: GMR) -> tuple[Any, ...]:
         apart["n_neighbors"] = setting.get("n_neighbors")
     # By identity: transformers and search objects have no equality of their own.
     return tuple(
-        (name, value if isinstance(value, str | int | None) else id(value))
+        (name, value if isinstance(value, str | int | float | None) else id(value))
         for name, value in sorted(apart.items())
     )
 

@@ -21,6 +21,7 @@ from rectifold.rules import (
     SPARED,
     Decisions,
     Thresholds,
+    can_lose,
     decide,
 )
 from rectifold.target import Target
@@ -127,9 +128,29 @@ class Rectification:
         """How good approximate neighbours are; None where all are the true ones."""
         if self.check is None:
             return None
-        votes = self.check.corrected(self.votes)
-        right = _decided(votes, self.target, self.thresholds, self.setting)
-        return self.check.accuracy(self.votes, (right.decision == REMOVED) != self.removed)
+        rows = self.check.rows
+
+        def goes(votes: Votes, part: float) -> Bools:
+            return self._goes_in_a_part(votes, self.target.codes[rows], part)
+
+        return self.check.accuracy(self.votes, goes)
+
+    def _goes_in_a_part(self, votes: Votes, codes: Ints, part: float) -> Bools:
+        """Tell which of some rows go, if they are a random part of those that can."""
+        sizes, least = self.target.sizes, self.thresholds.min_minority
+        # Sizes of a part are no whole numbers, and the rules need none.
+        partly: Any = sizes * part
+        able = frozenset(code for code in range(len(sizes)) if can_lose(code, sizes, least))
+        found = decide(
+            votes,
+            codes,
+            partly,
+            self.setting.strict & able,
+            self.setting.protected & able,
+            replace(self.thresholds, min_minority=0),
+            keep_floor=self.setting.keep_floor,
+        )
+        return np.asarray(found.decision == REMOVED)
 
     @property
     def classes(self) -> npt.NDArray[Any]:
@@ -480,14 +501,7 @@ def rectify(
     -------
     Rectification
     """
-    decisions = _decided(votes, labels, thresholds, setting)
-    return Rectification(
-        labels, votes, decisions, thresholds, setting, certified, index, exhibits, check
-    )
-
-
-def _decided(votes: Votes, labels: Target, thresholds: Thresholds, setting: Setting) -> Decisions:
-    return decide(
+    decisions = decide(
         votes,
         labels.codes,
         labels.sizes,
@@ -495,6 +509,9 @@ def _decided(votes: Votes, labels: Target, thresholds: Thresholds, setting: Sett
         setting.protected,
         thresholds,
         keep_floor=setting.keep_floor,
+    )
+    return Rectification(
+        labels, votes, decisions, thresholds, setting, certified, index, exhibits, check
     )
 
 

@@ -88,7 +88,7 @@ def decide(
     labels : ndarray of shape (n_rows,)
         Class codes.
     sizes : ndarray of shape (n_classes,)
-        Rows per class.
+        Rows per class; for a part of the rows, that part of them.
     strict : frozenset of int
         Codes of the strict classes.
     protected : frozenset of int

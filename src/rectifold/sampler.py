@@ -418,9 +418,9 @@ class GMR(BaseCleaningSampler):
         if self.engine != "auto" or self.time_budget is not None:
             return
         sentence = (
-            f"the exact search will take about {_duration(outlook.exact)}; "
-            f"engine='approximate' would take about {_duration(outlook.approximate)} and measure "
-            "its error, and time_budget, in seconds, lets it be chosen when exact takes longer."
+            f"the exact search will take about {_duration(outlook.exact)}; where data have "
+            f"clusters, engine='approximate' takes about {_duration(outlook.approximate)} and "
+            "measures its error, and time_budget, in seconds, lets it be chosen."
         )
         if not progress.remark(sentence):
             warnings.warn(sentence, UserWarning, stacklevel=6)
@@ -452,7 +452,7 @@ class GMR(BaseCleaningSampler):
             raise ValueError(
                 f"time_budget lets an approximate search replace an exact one, and engine="
                 f"{self.engine!r} is exact whatever it takes: pass engine='auto', or leave "
-                "time_budget=None."
+                "time_budget out."
             )
         validate_data(self, X, skip_check_array=True)
         labels = encode(to_host(y))
@@ -522,6 +522,11 @@ class GMR(BaseCleaningSampler):
     def _engine(self, points: Points) -> tuple[Engine, str, int]:
         """Choose who searches: an engine, its name, and how many neighbours vote."""
         if not isinstance(self.n_neighbors, numbers.Integral):
+            if self.engine == "approximate" or self.time_budget is not None:
+                raise ValueError(
+                    "n_neighbors searches by itself, so that engine='approximate' and time_budget "
+                    "would be ignored: leave them out, or pass a number of neighbours."
+                )
             search_object = FromObject(self.n_neighbors, self._seed())
             return search_object, type(self.n_neighbors).__name__, search_object.k
         k = int(self.n_neighbors)
@@ -559,8 +564,10 @@ def _written(value: Any) -> str:
 
 def _duration(seconds: float) -> str:
     """Write a time as one would say it."""
+    if seconds < 1.5:
+        return "a second"
     if seconds < 90:
-        return f"{max(1, round(seconds))} seconds"
+        return f"{round(seconds)} seconds"
     return f"{round(seconds / 60)} minutes" if seconds < 5400 else f"{seconds / 3600:.1f} hours"
 
 

@@ -172,11 +172,11 @@ def clean(
     ] = None,
     target_recall: Annotated[
         str | None,
-        typer.Option(metavar="SHARE", help="With engine approximate: the neighbours to find."),
+        typer.Option(metavar="SHARE", help="With engine approximate: true neighbours to find."),
     ] = None,
     time_budget: Annotated[
         str | None,
-        typer.Option(metavar="SECONDS", help="If exact takes longer, approximate will do."),
+        typer.Option(metavar="SECONDS", help="With engine auto: longer than this, approximate."),
     ] = None,
     random_state: Annotated[
         str | None, typer.Option(metavar="N", help="With engine approximate: the seed.")
@@ -207,9 +207,9 @@ def clean(
         "epsilon": options.positive("--epsilon", epsilon),
         "min_minority": options.whole("--min-minority", min_minority, 0),
         "engine": engine,
-        "target_recall": options.fraction("--target-recall", target_recall),
+        "target_recall": options.share("--target-recall", target_recall),
         "time_budget": options.positive("--time-budget", time_budget),
-        "random_state": options.whole("--random-state", random_state, 0),
+        "random_state": options.seed("--random-state", random_state),
         "device": device,
     }
     settings: dict[str, Any] = {name: value for name, value in given.items() if value is not None}

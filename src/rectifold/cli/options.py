@@ -5,6 +5,22 @@ from __future__ import annotations
 from rectifold.cli.wording import UsageProblem
 
 
+def seed(option: str, text: str | None) -> int | None:
+    """Read a whole number that NumPy takes for a seed."""
+    number = whole(option, text, 0)
+    if number is not None and number >= 2**32:
+        raise UsageProblem(f"{option} must be a whole number below 2^32, not {text!r}")
+    return number
+
+
+def share(option: str, text: str | None) -> float | None:
+    """Read a number above 0, up to 1."""
+    number = _number(text)
+    if number is not None and not 0 < number <= 1:
+        raise UsageProblem(f"{option} must be a number above 0 and at most 1, not {text!r}")
+    return number
+
+
 def whole(option: str, text: str | None, least: int) -> int | None:
     """Read a whole number of `least` or more; None where the option was not given."""
     if text is None:

@@ -218,10 +218,7 @@ def progress(what: str, wanted: bool) -> Iterator[None]:
     wanted : bool
         False shows nothing.
     """
-    if not wanted:
-        yield
-        return
-    if not sys.stderr.isatty():
+    if not wanted or not sys.stderr.isatty():
         with reading(lambda sentence: show_notes([in_words_of_the_command_line(sentence)])):
             yield
         return

@@ -67,9 +67,20 @@ def choose(
             return _on_gpu(device), "gpu"
         wanted = wanted or Approximation()
         if name == "approximate" or (name == "auto" and wanted.budget is not None):
+            wanted = replace(wanted, prefer_exact=name == "auto")
             return partial(approximate.propose, wanted=wanted), "approximate"
         return exact.propose, "exact"
+    if wanted is not None and wanted.budget is not None:
+        raise ValueError(
+            "time_budget needs estimates of the time, which there are for the Euclidean and the "
+            f"cosine metric, and metric={points.metric!r} is neither: leave time_budget out."
+        )
     if name == "approximate":
+        if points.metric == "heom":
+            raise ValueError(
+                "engine='approximate' has no way to search with space='heom': leave "
+                "engine='auto', or pass space='auto'."
+            )
         if points.metric not in graph.METRICS:
             raise ValueError(
                 f"engine='approximate' does not know metric={points.metric!r}: it must be "
@@ -164,7 +175,7 @@ def search(
     n = points.n
     certified = np.zeros(n, dtype=bool)
     settled, truth = _Settled(points, k), _Settled(points, k)
-    decided = pairs = 0
+    decided = pairs = drawn_from = 0
     # Closed at once if what listens to progress ends the work: an engine holds threads.
     with closing(engine(points, labels, k, n_jobs=n_jobs)) as answers:
         for answer in answers:
@@ -175,6 +186,7 @@ def search(
                     warn(answer)
             elif isinstance(answer, Checked):
                 truth.add(answer.proposal)
+                drawn_from = answer.drawn_from
             else:
                 if isinstance(answer, Certified):
                     certified[answer.rows] = True
@@ -184,7 +196,8 @@ def search(
                     decided += len(answer.rows)
                     progress.report(decided, n)
     checked = truth.neighbourhoods(np.zeros(n, dtype=bool)) if truth.rows else None
-    return replace(settled.neighbourhoods(certified), pairs=pairs, truth=checked)
+    found = settled.neighbourhoods(certified)
+    return replace(found, pairs=pairs, truth=checked, drawn_from=drawn_from)
 
 
 class _Settled:

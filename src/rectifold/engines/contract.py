@@ -68,6 +68,8 @@ class Checked:
     """The true neighbours of a random sample of the rows whose neighbours are approximate."""
 
     proposal: Proposal
+    #: How many rows the sample was drawn from.
+    drawn_from: int
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -110,6 +112,8 @@ class Neighbourhoods:
     pairs: int = 0
     #: The true neighbourhoods of some of the rows, where those above may miss a neighbour.
     truth: "Neighbourhoods | None" = None
+    #: How many rows those were drawn from.
+    drawn_from: int = 0
 
     @property
     def k(self) -> int:

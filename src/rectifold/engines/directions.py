@@ -59,7 +59,8 @@ def apart_from_zero(
         elif isinstance(answer, Proposal):
             yield _with_everyone(answer, rows, zeros[: k + 1])
         elif isinstance(answer, Checked):
-            yield Checked(_with_everyone(answer.proposal, rows, zeros[: k + 1]))
+            truth = _with_everyone(answer.proposal, rows, zeros[: k + 1])
+            yield Checked(truth, answer.drawn_from)
         else:
             yield answer
 

@@ -12,7 +12,7 @@ from sklearn.neighbors import NearestNeighbors
 
 from rectifold._typing import Ints, Matrix
 from rectifold.engines import exact
-from rectifold.engines.contract import Answer, Checked, Proposal
+from rectifold.engines.contract import Answer, Checked, Proposal, in_order
 from rectifold.engines.sample import sample_rows
 from rectifold.space import Points
 
@@ -52,12 +52,8 @@ class FromMetric:
             distances, found = index.kneighbors(points.values[rows], n_neighbors=wanted)
             beyond = distances[:, -1] > distances[:, k] * (1 + _ROUNDING)
             whole = beyond | (wanted == points.n)
-            yield Proposal(
-                rows[whole],
-                np.arange(whole.sum() + 1) * wanted,
-                found[whole].ravel(),
-                distances[whole].ravel(),
-            )
+            if whole.any():
+                yield in_order(rows[whole], found[whole], distances[whole])
             more = 4 * wanted
             left = rows[~whole]
             size = max(1, _ROWS * (k + 9) // more)
@@ -86,13 +82,13 @@ class FromObject:
         if points.metric in exact.METRICS:
             rows = sample_rows(np.arange(points.n), self.seed)
             for proposal in exact.propose_some(points, rows, k, n_jobs=n_jobs):
-                yield Checked(proposal)
+                yield Checked(proposal, points.n)
 
     def _found(self, points: Points) -> Generator[Proposal, None, None]:
         fitted = clone(self.estimator, safe=False)
         # Where the distances can be computed here, they are: search objects give them
         # from expanded products, often in float32, and 1 / (d + epsilon) magnifies that.
-        known = points.metric in ("euclidean", "cosine")
+        known = points.metric in exact.METRICS
         if not hasattr(fitted, "kneighbors"):
             graph = sparse.csr_array(fitted.fit_transform(points.values))
             yield from _read(graph, with_distances=not known)

@@ -11,6 +11,8 @@ from rectifold._typing import Ints
 CHECKED = 2000
 #: Rows, others, on which the effort is tuned.
 TUNED = 500
+#: Sets the random numbers of the sample apart from those of a search with the same seed.
+_STREAM = 0x5A3F1E
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,16 +26,20 @@ class Approximation:
     seed : int
         For the choice of rows: the same seed gives the same answer.
     budget : float or None
-        Seconds. What is exact within them is preferred, and an approximate search that would
-        take longer looks at less. None prefers whatever is sooner.
+        Seconds. A search that would take longer looks at less.
+    prefer_exact : bool
+        Whether an exact search is preferred if it takes no longer than the budget, though an
+        approximate one would be sooner.
     """
 
     target_recall: float = 0.99
     seed: int = 0
     budget: float | None = None
+    prefer_exact: bool = False
 
 
 def sample_rows(rows: Ints, seed: int, more: int = 0) -> Ints:
     """Draw rows at random, each at most once: `CHECKED` of them and `more`, in random order."""
-    rng = np.random.default_rng(seed)
+    # A stream of its own: what is searched with the same seed must know nothing of the sample.
+    rng = np.random.default_rng([_STREAM, seed])
     return rng.permutation(rows)[: CHECKED + more]

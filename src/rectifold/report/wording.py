@@ -49,8 +49,14 @@ def warnings_of(record: Rectification) -> list[str]:
     said = []
     accuracy = record.accuracy
     if accuracy is not None:
-        missed = f"target_recall = {accuracy.target} was not met. " if accuracy.met is False else ""
-        said.append(f"{missed}Neighbours are approximate: {in_words(accuracy.to_dict())}.")
+        own = record.setting.engine == "approximate"
+        whose = "approximate" if own else f"those that {record.setting.engine} found"
+        missed = ""
+        if accuracy.met is False:
+            missed = f"target_recall = {accuracy.target:g} was not met. "
+        # A search of the caller's own is nothing to beware of if it is exact.
+        if own or accuracy.recall.value < 1:
+            said.append(f"{missed}Neighbours are {whose}: {in_words(accuracy.to_dict())}.")
     if not record.removed.any():
         said.append("Nothing was removed: no row met the thresholds.")
     for code, label in enumerate(classes):
@@ -156,7 +162,12 @@ def command_line(record: Rectification, given: Sequence[str] | None) -> dict[str
         value = text.strip("'")
         if name in ("alpha", "beta", "gamma", "n_jobs"):
             continue
-        if name in _OPTIONS and re.fullmatch(r"[\w.:+-]+", value) and value != "precomputed":
+        if (
+            name in _OPTIONS
+            and value != "None"
+            and re.fullmatch(r"[\w.:+-]+", value)
+            and value != "precomputed"
+        ):
             words += [f"--{name.replace('_', '-')}", value]
         else:
             without.append(f"{name}={text}")

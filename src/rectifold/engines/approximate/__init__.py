@@ -22,9 +22,6 @@ from rectifold.engines.sample import CHECKED, TUNED, Approximation, sample_rows
 from rectifold.engines.settle import settle
 from rectifold.space import Points
 
-#: The metrics searched for here.
-METRICS = exact.METRICS
-
 
 def propose(
     points: Points,
@@ -39,7 +36,7 @@ def propose(
     Parameters
     ----------
     points : Points
-        Points with one of `METRICS`.
+        Points with one of the exact engine's metrics.
     labels : ndarray of shape (n_rows,)
         Class codes.
     k : int
@@ -98,7 +95,7 @@ class _Run:
         yield Looked(truth.pairs)
         seen = effort.Seen(len(some), truth.pairs, seconds)
         prices = effort.weigh(ground, k, standing, proof, seen)
-        if self._sooner_exactly(prices, costs.TYPICAL):
+        if self._sooner_exactly(prices):
             yield from self._exactly(standing, proof)
             return
         cells, sketch = self._cells(costs.cells_for(len(left)))
@@ -106,20 +103,17 @@ class _Run:
         position[cells.order] = np.arange(len(position))
         at = position[ground.groups.points()]
         tuning = np.isin(truth.rows, some[CHECKED:])
-        probes = effort.tune(
-            cells,
-            sketch,
-            at[truth.rows[tuning]],
-            at[truth.indices[tuning]],
-            self.wanted.target_recall,
-        )
-        if self._sooner_exactly(prices, probes):
+        tried = at[truth.rows[tuning]]
+        target = self.wanted.target_recall
+        probes = effort.tune(cells, sketch, tried, at[truth.indices[tuning]], target)
+        residuals = subtract_middles(ground.frame.coordinates, cells)
+        load = probing.trial(residuals, sketch, k, np.unique(tried), probes, workers)
+        if self._sooner_exactly(prices, load):
             yield from self._exactly(standing, proof)
             return
         if self.wanted.budget is not None:
-            probes = min(probes, prices.affordable(self._seconds_left()))
-        yield Checked(truth.proposal(~tuning))
-        residuals = subtract_middles(ground.frame.coordinates, cells)
+            probes = min(probes, prices.affordable(load, self._seconds_left()))
+        yield Checked(truth.proposal(~tuning), len(rows))
 
         def settled(near: Near) -> list[Proposal]:
             """Queries and what is near them become rows and their neighbours, in order."""
@@ -140,11 +134,11 @@ class _Run:
         else:
             yield from exact.answers(self.ground, self.k, self.workers)
 
-    def _sooner_exactly(self, prices: effort.Prices, probes: int) -> bool:
+    def _sooner_exactly(self, prices: effort.Prices, load: effort.Load | None = None) -> bool:
         """Tell whether an exact search takes no longer, or no longer than is granted."""
-        if self.wanted.budget is not None and prices.exact_seconds <= self._seconds_left():
+        if self.wanted.prefer_exact and prices.exact_seconds <= self._seconds_left():
             return True
-        return self.wanted.budget is None and prices.exact <= prices.of(probes)
+        return prices.exact <= prices.approximate(load)
 
     def _seconds_left(self) -> float:
         assert self.wanted.budget is not None

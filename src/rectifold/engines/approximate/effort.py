@@ -28,7 +28,7 @@ def try_certificates(ground: Ground, k: int, workers: Workers) -> Proof:
     n, d = ground.groups.values.shape
     tried = trial(ground.frame, ground.weights, k, workers, ceiling=ground.ceiling)
     cost = costs.of_certificate(tried.leaves, tried.pairs, d)
-    saved = tried.certified * costs.by_cells(n, n, costs.cells_for(n), costs.TYPICAL, d) / n
+    saved = tried.certified * costs.by_cells(n, n, d) / n
     return Proof(cost, tried.certified, cost < saved)
 
 
@@ -39,6 +39,16 @@ class Seen:
     rows: int
     pairs: int
     seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """What a query looks at on average, when it sees so many cells."""
+
+    probes: int
+    pairs: float
+    #: Points that come into question.
+    hits: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,15 +68,17 @@ class Prices:
         """The exact search in seconds."""
         return self.exact * self.scale
 
-    def of(self, probes: int) -> float:
-        """An approximate search in which every query sees so many cells."""
-        count = costs.cells_for(self.n_queries)
-        return costs.by_cells(self.n_queries, self.n_points, count, probes, self.n_columns)
+    def approximate(self, load: Load | None = None) -> float:
+        """An approximate search; what is typical, before its load is known."""
+        if load is None:
+            return costs.by_cells(self.n_queries, self.n_points, self.n_columns)
+        return costs.by_cells(self.n_queries, self.n_points, self.n_columns, load.pairs, load.hits)
 
-    def affordable(self, seconds: float) -> int:
+    def affordable(self, load: Load, seconds: float) -> int:
         """How many cells every query can see in some seconds; one at least."""
-        first, second = self.of(1), self.of(2)
-        return 1 + max(0, int((seconds / self.scale - first) / (second - first)))
+        nothing = self.approximate(replace(load, pairs=0.0, hits=0.0))
+        each = (self.approximate(load) - nothing) / load.probes
+        return max(1, int((seconds / self.scale - nothing) / each))
 
 
 def weigh(ground: Ground, k: int, standing: Standing, proof: Proof, seen: Seen) -> Prices:
@@ -76,7 +88,7 @@ def weigh(ground: Ground, k: int, standing: Standing, proof: Proof, seen: Seen) 
     leaves = ground.frame.leaves.n
     scale = seen.seconds / costs.by_products(seen.rows, leaves, seen.pairs / seen.rows, d)
     prices = Prices(left, n, d, np.inf, scale)
-    exact = price(ground, k, standing, most=prices.of(costs.TYPICAL) / 10).cost
+    exact = price(ground, k, standing, most=prices.approximate() / 10).cost
     if not proof.pays:
         exact = min(exact, left * proof.cost + (1 - proof.certified) * exact)
     return replace(prices, exact=exact)

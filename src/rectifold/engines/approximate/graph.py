@@ -74,18 +74,20 @@ def propose(
             f"engine='approximate' with metric={points.metric!r} takes dense rows: pass "
             "X.toarray(), or leave engine='auto'."
         )
+    if points.n <= 2 * (CHECKED + TUNED):
+        # The truth of a sample would be nearly all of it.
+        yield from FromMetric()(points, labels, k, n_jobs=n_jobs)
+        return
     some = sample_rows(np.arange(points.n), wanted.seed, TUNED)
     truth = _truth(points, np.sort(some), k, n_jobs)
     checked = np.isin(truth.rows, some[:CHECKED])
-    # Where the first sample is all there is, it serves for both.
-    tuning = np.isin(truth.rows, some[CHECKED:]) if len(some) > CHECKED else checked
-    found = _graph(points, k, truth.only(tuning), wanted)
-    yield Checked(truth.only(checked))
+    found = _graph(points, k, truth.only(~checked), wanted)
+    yield Checked(truth.only(checked), points.n)
     first = np.arange(k + 1)
     for at in range(0, points.n, _ROWS):
         rows = np.arange(at, min(at + _ROWS, points.n))
         near = found[rows]
-        # A row that was not found enough gets the first rows of the table besides.
+        # A row that was not found enough gets the first rows of the table instead.
         near = np.where((near >= 0).sum(axis=1, keepdims=True) > k, near, -1)
         short = np.flatnonzero(near[:, 0] < 0)
         near[short, : k + 1] = first
@@ -111,7 +113,7 @@ def _graph(points: Points, k: int, truth: Proposal, wanted: Approximation) -> In
     metric, _ = METRICS[points.metric]
     true = truth.candidates.reshape(-1, k)
     for size in _SIZES:
-        count = min(points.n, int(size * k) + 1)
+        count = int(size * k) + 1
         graph = NNDescent(
             points.values.astype(np.float32),
             metric=metric,

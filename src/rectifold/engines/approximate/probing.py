@@ -13,6 +13,7 @@ import numpy as np
 from scipy import sparse
 
 from rectifold._typing import Floats, Ints, Matrix
+from rectifold.engines.approximate.effort import Load
 from rectifold.engines.approximate.residuals import Residuals, multiply
 from rectifold.engines.exact.selection import kth_at_least
 from rectifold.engines.exact.workers import Workers
@@ -102,6 +103,19 @@ def search(
     if len(again):
         more = _MORE * probes
         yield from search(residuals, sketch, k, again, more, workers, finish, bounded=False)
+
+
+def trial(
+    residuals: Residuals, sketch: Floats, k: int, queries: Ints, probes: int, workers: Workers
+) -> Load:
+    """See what a few queries look at, as `search` would."""
+    found = _Probing(residuals, sketch, k, min(probes, residuals.cells.n), True).hits(
+        queries, workers
+    )
+    if found is None:
+        return Load(probes, np.inf, np.inf)
+    hits, pairs = found
+    return Load(probes, pairs / len(queries), hits.nnz / len(queries))
 
 
 def _of_like_width(counts: Ints, k: int) -> Iterator[Ints]:

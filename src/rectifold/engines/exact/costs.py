@@ -1,7 +1,8 @@
 """What a search will cost, in nanoseconds of one core: by leaves or by a k-d tree.
 
-The constants are measured: ``python benchmarks/costs.py`` fits them again, and
-results/speed/costs.json holds the figures behind these. Only their ratios matter.
+The constants are measured: ``python benchmarks/costs.py`` fits those of leaves and trees again, and
+results/speed/costs.json holds the figures behind these; those of cells are from the stages of runs
+of ``benchmarks/approximate.py``. Mostly only their ratios matter.
 """
 
 from collections.abc import Iterator
@@ -30,10 +31,10 @@ _QUERY, _VISIT = 1500.0, 20.0
 CACHE, _MISS, _MISS_COLUMN = 12e6, 20.0, 1.5
 #: Certificates: for each leaf of another class.
 _CERTIFICATE_LEAF = 5.0
-#: Cells that a query sees before anything is known of a target.
-TYPICAL = 8
-#: Cells: for each point, and for each query, besides products.
-_CELL_POINT, _CELL_QUERY = 500.0, 8000.0
+#: Cells that a query sees, and points in them that come into question, where data have clusters.
+TYPICAL, HITS = 8, 25
+#: Cells: for each point, for each query, and for each point that comes into question.
+_CELL_POINT, _CELL_QUERY, _HIT = 500.0, 2000.0, 250.0
 #: A tree is built, to see what it would cost, if that takes no more than this share.
 _TRIAL = 0.2
 
@@ -50,6 +51,10 @@ def in_use() -> dict[str, float]:
         "visit": _VISIT,
         "miss": _MISS,
         "miss and column": _MISS_COLUMN,
+        "certificate and leaf": _CERTIFICATE_LEAF,
+        "cells, point": _CELL_POINT,
+        "cells, query": _CELL_QUERY,
+        "cells, hit": _HIT,
     }
 
 
@@ -82,11 +87,18 @@ def cells_for(n_queries: int) -> int:
     return max(1, int(np.sqrt(n_queries * TYPICAL)))
 
 
-def by_cells(n_queries: int, n_points: int, n_cells: int, probes: int, n_columns: int) -> float:
-    """Cost of an approximate search through the cells nearest to each query, cells included."""
-    gathered = n_points * (_CELL_POINT + n_cells * (_PAIR + _PAIR_COLUMN * n_columns))
-    pairs = probes * n_points / n_cells
-    return gathered + n_queries * (_CELL_QUERY + pairs * (_PAIR + _PAIR_COLUMN * n_columns))
+def by_cells(
+    n_queries: int, n_points: int, n_columns: int, pairs: float | None = None, hits: float = HITS
+) -> float:
+    """Cost of an approximate search through cells, those included.
+
+    A query looks at so many pairs, of which so many have to be sorted; by default what is typical.
+    """
+    n_cells = cells_for(n_queries)
+    pairs = TYPICAL * n_points / n_cells if pairs is None else pairs
+    product = _PAIR + _PAIR_COLUMN * n_columns
+    gathered = n_points * (_CELL_POINT + n_cells * product)
+    return gathered + n_queries * (_CELL_QUERY + pairs * product + hits * _HIT)
 
 
 def of_tree(n_points: int, n_columns: int) -> float:

@@ -15,6 +15,7 @@ from rectifold.engines.exact import costs, remaining, tree
 from rectifold.engines.exact.certificates import Standing
 from rectifold.engines.exact.ground import Ground
 from rectifold.engines.exact.workers import Workers
+from rectifold.engines.sample import CHECKED, TUNED
 
 #: Queries on which costs are estimated.
 _TRIAL = 32
@@ -81,5 +82,8 @@ def outlook(
     seconds = (perf_counter() - start) * len(left) / len(some)
     if seconds > MINUTES:
         n, d = ground.groups.values.shape
-        approximate = costs.by_cells(len(left), n, costs.cells_for(len(left)), costs.TYPICAL, d)
-        yield Outlook(seconds, seconds * approximate / best.cost)
+        approximate = costs.by_cells(len(left), n, d)
+        soon = seconds * (approximate / best.cost + (CHECKED + TUNED) / len(left))
+        # If it is not much sooner, it is not worth a word.
+        if soon < seconds / 2:
+            yield Outlook(seconds, soon)
