@@ -63,6 +63,23 @@ def clean(run):
 
 
 class TestClean:
+    def test_how_good_approximate_neighbours_are_is_shown_and_in_the_json(self, run):
+        rng = np.random.default_rng(0)
+        centres, cluster = rng.standard_normal((30, 24)), rng.integers(30, size=12_000)
+        rows = centres[cluster] + 0.7 * rng.standard_normal((12_000, 24))
+        labels = np.where((cluster < 3) ^ (rng.random(12_000) < 0.1), "rare", "common")
+        pd.DataFrame(rows.round(3)).assign(label=labels).to_csv("data.csv", index=False)
+        options = ["--engine", "approximate", "--target-recall", "0.9", "--random-state", "7"]
+        command = ["clean", "data.csv", "--target", "label", "--dry-run", *options]
+        code, out, _ = run(*command)
+        assert code == 0
+        assert "of the true neighbours were found" in " ".join(out.split())
+        code, out, _ = run(*command, "--json")
+        told = json.loads(out)
+        assert told["engine"] == "approximate"
+        assert told["accuracy"]["recall"]["value"] > 0.85
+        assert told["accuracy"]["target_recall"] == 0.9
+
     def test_the_kept_rows_are_those_of_the_sampler_and_a_diff_shows_removed_lines(self, clean):
         code, out, err = clean()
         assert (code, err) == (0, "")
@@ -448,6 +465,19 @@ BAD = {
     "encoding of host names": (["--encoding", "idna"], None, "'idna' is no encoding of text"),
     "encoding of more names": (["--encoding", "punycode"], None, "no encoding of text files"),
     "unknown engine": (["--engine", "steam"], None, "--engine must be"),
+    "no recall": (["--target-recall", "0"], None, "--target-recall must be a number above 0 and"),
+    "no budget": (["--time-budget", "-1"], None, "--time-budget must be a number above 0"),
+    "a seed too large": (["--random-state", "5000000000"], None, "below 2^32"),
+    "a budget for what is exact": (
+        ["--engine", "exact", "--time-budget", "5"],
+        None,
+        "pass --engine auto, or leave --time-budget out",
+    ),
+    "no way for heom": (
+        ["--engine", "approximate", "--space", "heom"],
+        None,
+        "--engine approximate has no way to search with --space heom",
+    ),
     "unknown space": (["--space", "outer"], None, "--space"),
     "regression target": ([], changed(label=np.arange(300)), "regression"),
     "fractions as target": ([], changed(label=np.arange(300) / 7), "numbers with fractions"),

@@ -25,9 +25,9 @@ def rectify_all(
 ) -> list[Rectification]:
     """Decide on the same rows by several settings, with one neighbour search for all of them.
 
-    Settings that differ in `n_neighbors` share the search for the most neighbours; only those
-    that differ in `metric`, `metric_threshold`, `space`, `engine` or `device` are searched for
-    apart.
+    Settings that differ in `n_neighbors` share the search for the most neighbours, unless it is
+    approximate; only those that differ in `metric`, `metric_threshold`, `space`, `engine`,
+    `device`, `target_recall`, `time_budget` or `random_state` are searched for apart.
 
     Parameters
     ----------

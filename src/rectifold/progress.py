@@ -58,7 +58,13 @@ def report(done: int, total: int) -> None:
 
 @contextmanager
 def reading(reader: Reader) -> Iterator[None]:
-    """Have `reader(sentence)` called when there is something to say before long work."""
+    """Have `reader(sentence)` called when there is something to say before long work.
+
+    Parameters
+    ----------
+    reader : callable
+        Takes a sentence. Where nobody reads, it is a warning.
+    """
     token = _reader.set(reader)
     try:
         yield
