@@ -124,8 +124,8 @@ class Pynndescent:
 
 LIBRARIES = {
     "faiss IVF": FaissIVF,
-    "faiss HNSW": FaissHNSW,
+    "pynndescent": Pynndescent,
     "hnswlib": Hnswlib,
     "usearch": Usearch,
-    "pynndescent": Pynndescent,
+    "faiss HNSW": FaissHNSW,
 }

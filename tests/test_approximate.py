@@ -192,6 +192,24 @@ def test_more_neighbours_than_a_cell_holds_are_found_in_others(data):
     assert record.accuracy.recall.value > 0.25
 
 
+def test_neighbours_that_are_a_large_part_of_all_points_are_searched_for_exactly():
+    rng = np.random.default_rng(0)
+    X = np.repeat(rng.standard_normal((2600, 6)), 2, axis=0)
+    y = (rng.random(len(X)) < 0.3).astype(int)
+    record = cleaned(X, y, engine="approximate", n_neighbors=200)
+    assert record.setting.engine == "exact"
+
+
+def test_tight_clusters_inside_a_cell_keep_their_neighbours():
+    rng = np.random.default_rng(0)
+    centres = rng.standard_normal((400, 10)) * 1e6
+    X = centres[rng.integers(400, size=12_000)] + 1e-3 * rng.standard_normal((12_000, 10))
+    y = (rng.random(12_000) < 0.2).astype(int)
+    record = cleaned(X, y, engine="approximate", n_jobs=2)
+    if record.accuracy is not None:
+        assert record.accuracy.recall.value >= 0.98
+
+
 def test_points_far_from_the_origin_keep_their_neighbours(data, approximate):
     X, y = data
     record = cleaned(X + 1e4, y, engine="approximate")

@@ -22,6 +22,10 @@ from rectifold.engines.sample import CHECKED, TUNED, Approximation, sample_rows
 from rectifold.engines.settle import settle
 from rectifold.space import Points
 
+#: Where there are fewer distinct points than so many times the neighbours wanted, cells are no
+#: help: most of them would have to be seen.
+_ROOM = 16
+
 
 def propose(
     points: Points,
@@ -76,7 +80,7 @@ class _Run:
     def answers(self) -> Generator[Answer, None, None]:
         """Answer for all rows."""
         ground, k, workers = self.ground, self.k, self.workers
-        if ground.whole:
+        if ground.whole or len(ground.groups.counts) < _ROOM * k:
             yield from exact.answers(ground, k, workers)
             return
         proof = effort.try_certificates(ground, k, workers)

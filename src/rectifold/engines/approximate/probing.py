@@ -97,7 +97,9 @@ def search(
         hits, pairs = found
         yield pairs
         short.append(some[np.diff(hits.indptr) <= k])
-        work = _finisher(hits, some, k, finish)
+        # Products of points far from the middle of their cell are off by as much.
+        slack = np.float32(_SLACK) * residuals.halves[some]
+        work = _finisher(hits, some, slack, k, finish)
         yield from workers.map(work, _of_like_width(np.diff(hits.indptr), k))
     again = np.concatenate(short) if short else queries[:0]
     if len(again):
@@ -134,19 +136,19 @@ def _of_like_width(counts: Ints, k: int) -> Iterator[Ints]:
 
 
 def _finisher(
-    hits: sparse.csr_array, queries: Ints, k: int, finish: Callable[[Near], Result]
+    hits: sparse.csr_array, queries: Ints, slack: Floats, k: int, finish: Callable[[Near], Result]
 ) -> Callable[[Ints], Result]:
-    return lambda rows: finish(_nearest(hits, queries, rows, k))
+    return lambda rows: finish(_nearest(hits, queries, slack, rows, k))
 
 
-def _nearest(hits: sparse.csr_array, queries: Ints, rows: Ints, k: int) -> Near:
+def _nearest(hits: sparse.csr_array, queries: Ints, slack: Floats, rows: Ints, k: int) -> Near:
     """Keep the points that can be among the k nearest besides the query itself."""
     begins, counts = hits.indptr[rows], np.diff(hits.indptr)[rows]
     column = np.arange(counts.max())
     held = column < counts[:, None]
     at = np.where(held, begins[:, None] + column, 0)
     squares = np.where(held, hits.data[at], np.float32(np.inf))
-    last = np.partition(squares, k, axis=1)[:, k] * np.float32(1 + _SLACK)
+    last = np.partition(squares, k, axis=1)[:, k] * np.float32(1 + _SLACK) + slack[rows]
     keep = squares <= last[:, None]
     offsets = np.concatenate(([0], np.cumsum(keep.sum(axis=1))))
     return Near(queries[rows], offsets, hits.indices[at[keep]].astype(np.intp))
