@@ -176,8 +176,8 @@ def test_rows_without_direction_have_the_neighbours_that_the_cosine_gives_them(d
 
 
 def test_sparse_rows_are_searched_as_such():
-    X, y = clusters(6000, columns=12)
-    wide = sparse.random(6000, 900, density=0.004, random_state=0, format="csr")
+    X, y = clusters(7000, columns=12)
+    wide = sparse.random(7000, 900, density=0.004, random_state=0, format="csr")
     rows = sparse.hstack([sparse.csr_matrix(np.maximum(X, 0)), wide], format="csr")
     record = cleaned(rows, y, engine="approximate", metric="euclidean")
     truth = cleaned(rows, y, engine="exact", metric="euclidean")

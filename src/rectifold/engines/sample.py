@@ -10,7 +10,7 @@ from rectifold._typing import Ints
 #: confidence (1 - 0.025 ** (1 / 2000) = 0.0018).
 CHECKED = 2000
 #: Rows, others, on which the effort is tuned.
-TUNED = 500
+TUNED = 1000
 #: Sets the random numbers of the sample apart from those of a search with the same seed.
 _STREAM = 0x5A3F1E
 

@@ -124,7 +124,7 @@ def tune(cells: Cells, sketch: Floats, queries: Ints, neighbours: Ints, target: 
     needed = np.take_along_axis(ranks, cells.cell[neighbours], axis=1) + 1
     for probes in range(1, cells.n):
         found = (needed <= probes).mean(axis=1)
-        # One standard error more, so that another sample hardly shows less.
-        if found.mean() - found.std() / np.sqrt(len(found)) >= target:
+        # Two standard errors more, so that another sample hardly shows less.
+        if found.mean() - 2 * found.std() / np.sqrt(len(found)) >= target:
             return probes
     return cells.n
