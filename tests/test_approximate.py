@@ -139,6 +139,12 @@ def test_a_long_budget_is_spent_on_an_exact_search(data, exact):
     assert same(record, exact)
 
 
+def test_who_wants_all_true_neighbours_gets_an_exact_search(data, exact):
+    record = cleaned(*data, engine="approximate", target_recall=1.0)
+    assert record.setting.engine == "exact"
+    assert same(record, exact)
+
+
 def test_small_tables_are_searched_exactly():
     X, y = clusters(1500)
     record = cleaned(X, y, engine="approximate")

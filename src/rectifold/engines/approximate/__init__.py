@@ -80,7 +80,7 @@ class _Run:
     def answers(self) -> Generator[Answer, None, None]:
         """Answer for all rows."""
         ground, k, workers = self.ground, self.k, self.workers
-        if ground.whole or len(ground.groups.counts) < _ROOM * k:
+        if ground.whole or self.wanted.target_recall >= 1 or len(ground.groups.counts) < _ROOM * k:
             yield from exact.answers(ground, k, workers)
             return
         proof = effort.try_certificates(ground, k, workers)

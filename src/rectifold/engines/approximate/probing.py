@@ -35,6 +35,8 @@ _CHOICE, _LEAST_CHOICE = 20, 64
 _MORE = 4
 #: Rounding of products in float32, beside which a bound is no bound.
 _SLACK = 1e-5
+#: The same for what is found in other cells, from whose middle a query is farther.
+_FAR = 4e-5
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -91,18 +93,20 @@ def search(
         some = left[:size]
         found = probing.hits(some, workers)
         if found is None:
-            size //= 2
+            size = len(some) // 2
             continue
         left = left[size:]
         hits, pairs = found
         yield pairs
         short.append(some[np.diff(hits.indptr) <= k])
-        # Products of points far from the middle of their cell are off by as much.
-        slack = np.float32(_SLACK) * residuals.halves[some]
+        # Products of points far from the middle of a cell are off by a part of that distance.
+        slack = np.float32(_FAR) * residuals.halves[some]
         work = _finisher(hits, some, slack, k, finish)
         yield from workers.map(work, _of_like_width(np.diff(hits.indptr), k))
     again = np.concatenate(short) if short else queries[:0]
     if len(again):
+        if not bounded and probing.probes == residuals.cells.n:
+            raise ValueError(f"there are no more than {k} distinct points: lower n_neighbors.")
         more = _MORE * probes
         yield from search(residuals, sketch, k, again, more, workers, finish, bounded=False)
 
