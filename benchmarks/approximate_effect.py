@@ -4,7 +4,8 @@
 
 On training splits of two data sets: AUPRC on the test split of two classifiers, trained on rows
 that were cleaned exactly, approximately, and not at all. And of one of them five runs, with one
-core and with two. Writes results/approximate/effect.json.
+core and with two; and whether libraries give the same neighbours twice, and with one thread.
+Writes results/approximate/effect.json.
 """
 
 from hashlib import sha256
@@ -22,11 +23,14 @@ from rectifold import GMR
 
 SEEDS = {"ecg_mitbih": range(3), "covtype_1": range(2)}
 RUNS = 5
+#: Rows on which libraries are asked twice.
+PART = 20_000
 
 
 def main() -> None:
     """Measure, and write as things become known."""
-    found = {"auprc": [], "repeated": repeated()}
+    found = {"auprc": [], "repeated": repeated(), "libraries": libraries_repeated()}
+    write("effect", RESULTS, **found)
     for name, seeds in SEEDS.items():
         X, y = load(name)
         for seed in seeds:
@@ -65,6 +69,23 @@ def repeated() -> dict[str, object]:
             record = gmr.rectification_
             answers.add(sha256(record.confidence.tobytes() + record.removed.tobytes()).hexdigest())
     return {"data": "ecg_mitbih", "runs": RUNS, "n_jobs": [1, 2], "answers": len(answers)}
+
+
+def libraries_repeated() -> dict[str, dict[str, bool]]:
+    """Tell which libraries find the same neighbours again, and with another number of threads."""
+    X = load("ecg_mitbih")[0][:PART].astype(np.float32)
+    said = {}
+    for name, library in libraries.LIBRARIES.items():
+        answers = []
+        for threads in (2, 2, 1):
+            libraries.THREADS = threads
+            index = library()
+            index.build(X)
+            graph = isinstance(index, libraries.Pynndescent)
+            answers.append(index.graph() if graph else index.ask(X, 16, index.efforts[1]))
+        again, alone = (bool((answers[0] == other).all()) for other in answers[1:])
+        said[name] = {"again": again, "with one thread": alone}
+    return said
 
 
 if __name__ == "__main__":
