@@ -16,6 +16,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import average_precision_score
 from sklearn.model_selection import train_test_split
 
+import libraries
 from approximate import RESULTS
 from cases import load
 from recording import write
