@@ -104,14 +104,7 @@ def _others(done: Bools, answers: Iterable[Plain]) -> Generator[Plain, None, Non
         elif isinstance(answer, Certified):
             yield Certified(answer.rows[fresh])
         else:
-            lengths = np.diff(answer.offsets)
-            theirs = np.repeat(fresh, lengths)
-            yield Proposal(
-                answer.rows[fresh],
-                np.concatenate(([0], np.cumsum(lengths[fresh]))),
-                answer.candidates[theirs],
-                None if answer.distances is None else answer.distances[theirs],
-            )
+            yield answer.only(fresh)
 
 
 def _search(
