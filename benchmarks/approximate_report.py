@@ -21,6 +21,7 @@ from libraries import LIBRARIES
 from rectifold.accuracy import percent
 
 CONTESTANTS = ("exact", "approximate", *LIBRARIES)
+TICKS = (0.2, 0.5, 1, 2, 5, 10, 20, 50)
 SHAPES = dict(zip(CONTESTANTS, "sovP^XD", strict=True))
 
 
@@ -107,7 +108,7 @@ def effects(found: dict[str, Any]) -> list[str]:
             "## The same every time",
             "",
             f"{same['runs']} runs on {same['data']} with one core and {same['runs']} with two gave "
-            f"{same['answers']} answer{'s' if same['answers'] != 1 else ''}, compared in every bit.",
+            f"{same['answers']} answer{'s' if same['answers'] != 1 else ''}, bit by bit.",
             "",
             "Libraries, built and asked on 20,000 of its rows, find the same neighbours:",
             "",
@@ -128,7 +129,9 @@ def _yes(answer: bool) -> str:
 def picture(by: dict[tuple[str, str], dict[str, Any]]) -> None:
     """Draw recall over the speed beside the exact engine."""
     names = [name for name in DATA if (name, "exact") in by]
-    figure, axes = plt.subplots(1, len(names), figsize=(3.4 * len(names), 3.6), sharey=True)
+    figure, axes = plt.subplots(
+        1, len(names), figsize=(3.4 * len(names), 3.6), sharex=True, sharey=True
+    )
     for axis, name in zip(np.atleast_1d(axes), names, strict=True):
         exact = by[name, "exact"]["seconds"]
         for contestant in CONTESTANTS:
@@ -150,6 +153,8 @@ def picture(by: dict[tuple[str, str], dict[str, Any]]) -> None:
         axis.axhline(TARGET, color="#999999", linewidth=0.8, linestyle=":")
         axis.axvline(1, color="#999999", linewidth=0.8, linestyle=":")
         axis.set_xscale("log")
+        axis.set_xticks(TICKS, [f"{tick:g}" for tick in TICKS])
+        axis.minorticks_off()
         axis.set_title(name, fontsize=10)
         axis.set_xlabel("times as fast as exact")
     first = np.atleast_1d(axes)[0]
