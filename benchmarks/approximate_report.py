@@ -45,6 +45,7 @@ def table(by: dict[tuple[str, str], dict[str, Any]]) -> list[str]:
         "99 % of the true neighbours of a sample; *recall* is that of another 2,000 rows.",
         "*Differ*: decisions that differ from the exact engine's, of all rows where its answer",
         "for all is known, else as those 2,000 show. *Memory*: the peak beyond the data.",
+        "What is not in the table was not run.",
         "",
         "| data | | seconds | exact / this | recall | differ | memory, MB |",
         "|---|---|--:|--:|--:|--:|--:|",
