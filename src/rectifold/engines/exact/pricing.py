@@ -47,10 +47,15 @@ def price(ground: Ground, k: int, standing: Standing, *, most: float = np.inf) -
     places = np.flatnonzero(~standing.certified)
     n, d = values.shape
     leaves = frame.leaves
+    bound = costs.by_products(len(places), leaves.n, n, d)
+    tree_pays = not sparse.issparse(values) and costs.worth_a_trial(n, d, min(bound, most))
+    if not tree_pays and most == np.inf and bound < _WORTH_A_LOOK:
+        # There is one way, and it is short: what it costs exactly is nobody's business.
+        return Price(bound)
     some = places[np.linspace(0, len(places) - 1, min(len(places), _TRIAL)).astype(np.intp)]
     squares, pairs = remaining.estimate(frame, ground.weights, k, some, standing.bounds[some])
     products = costs.by_products(len(places), leaves.n, pairs, d)
-    if sparse.issparse(values) or not costs.worth_a_trial(n, d, min(products, most)):
+    if not tree_pays or not costs.worth_a_trial(n, d, min(products, most)):
         return Price(products)
     built = cKDTree(values)
     affordable = costs.affordable_visits(n, len(places), d, products)
