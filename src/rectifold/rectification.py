@@ -244,53 +244,16 @@ class Rectification:
             a certificate, how good approximate neighbours are, thresholds, and seconds
             per stage.
         """
-        sizes = self.target.sizes
-        gone, spared, reason = self.removed, self.spared, self.decisions.reason
-
-        def by_class(mask: Bools) -> Ints:
-            return np.bincount(self.target.codes[mask], minlength=len(sizes))
-
-        removed, left = by_class(gone), by_class(spared)
-        reasons = {
-            "intrusion": by_class(gone & (reason == INTRUSION)),
-            "ambiguity": by_class(gone & (reason == AMBIGUITY)),
-            "deep_noise": by_class(gone & (reason == DEEP_NOISE)),
-        }
-        after = sizes - removed
         accuracy = self.accuracy
-        return {
-            "rows": int(sizes.sum()),
-            "kept": int(after.sum()),
-            "removed": int(removed.sum()),
-            "spared": int(left.sum()),
-            "classes": [
-                {
-                    "label": _plain(label),
-                    "role": self.setting.role(code),
-                    "before": int(sizes[code]),
-                    "after": int(after[code]),
-                    "removed": int(removed[code]),
-                    **{name: int(counts[code]) for name, counts in reasons.items()},
-                    "spared": int(left[code]),
-                }
-                for code, label in enumerate(self.classes)
-            ],
-            "imbalance_ratio_before": float(sizes.max() / sizes.min()),
-            # A class can only be emptied by a caller who makes it strict.
-            "imbalance_ratio_after": float(after.max() / after.min()) if after.min() else None,
-            "metric": self.setting.metric,
-            "n_neighbors": self.setting.n_neighbors,
-            "engine": self.setting.engine,
-            "certified": int(self.certified.sum()),
-            "accuracy": None if accuracy is None else accuracy.to_dict(),
-            "seconds": dict(self.setting.seconds),
-            "alpha": self.thresholds.alpha,
-            "beta": self.thresholds.beta,
-            "gamma": self.thresholds.gamma,
-            "min_minority": self.thresholds.min_minority,
-            "epsilon": self.setting.epsilon,
-            "class_weight": self.setting.class_weight,
-        }
+        return facts(
+            self.classes,
+            self.target.sizes,
+            count_fates(self.target.codes, self.decisions, len(self.classes)),
+            self.thresholds,
+            self.setting,
+            certified=int(self.certified.sum()),
+            accuracy=None if accuracy is None else accuracy.to_dict(),
+        )
 
     def to_frame(self, library: Literal["pandas", "polars"] = "pandas") -> Any:
         """Give one line per row of the data: label, votes, decision and reason.
@@ -417,41 +380,7 @@ class Rectification:
 
     def __repr__(self) -> str:
         """Show counts per class and reason as a small table."""
-        facts = self.summary()
-        head = [
-            "class",
-            "role",
-            "before",
-            "after",
-            "intrusion",
-            "ambiguity",
-            "deep noise",
-            "spared",
-        ]
-        keys = ["label", *(name.replace(" ", "_") for name in head[1:])]
-        lines = [head, *([str(one[key]) for key in keys] for one in facts["classes"])]
-        widths = [max(len(line[i]) for line in lines) for i in range(len(head))]
-        table = [
-            "  ".join(
-                cell.ljust(width) if i == 1 else cell.rjust(width)
-                for i, (cell, width) in enumerate(zip(line, widths, strict=True))
-            )
-            for line in lines
-        ]
-        ratio = facts["imbalance_ratio_after"]
-        certificates = f", {facts['certified']} certificates" if facts["certified"] else ""
-        return "\n".join(
-            [
-                f"Rectification: {facts['removed']} of {facts['rows']} rows removed, "
-                f"{facts['spared']} spared",
-                *("  " + line.rstrip() for line in table),
-                f"imbalance ratio {facts['imbalance_ratio_before']:.2f} -> "
-                f"{'a class is empty' if ratio is None else format(ratio, '.2f')}, "
-                f"{facts['metric']}, k = {facts['n_neighbors']}, engine {facts['engine']}"
-                + certificates,
-                *([] if facts["accuracy"] is None else [in_words(facts["accuracy"])]),
-            ]
-        )
+        return as_table(self.summary())
 
     def _columns(self) -> dict[str, npt.NDArray[Any]]:
         return {
@@ -512,6 +441,135 @@ def rectify(
     )
     return Rectification(
         labels, votes, decisions, thresholds, setting, certified, index, exhibits, check
+    )
+
+
+def count_fates(codes: Ints, decisions: Decisions, n_classes: int) -> Ints:
+    """Count rows by class, decision and reason.
+
+    Parameters
+    ----------
+    codes : ndarray of shape (n_rows,)
+        Class codes.
+    decisions : Decisions
+        What happened to the rows.
+    n_classes : int
+        How many classes there are.
+
+    Returns
+    -------
+    ndarray of shape (n_classes, n_decisions, n_reasons)
+    """
+    shape = (n_classes, len(DECISIONS), len(REASONS))
+    cell = np.ravel_multi_index((codes, decisions.decision, decisions.reason), shape)
+    return np.bincount(cell, minlength=int(np.prod(shape))).reshape(shape)
+
+
+def facts(
+    classes: npt.NDArray[Any],
+    sizes: Ints,
+    fates: Ints,
+    thresholds: Thresholds,
+    setting: Setting,
+    *,
+    certified: int,
+    accuracy: dict[str, Any] | None = None,
+) -> dict[str, Any]:
+    """Give what `Rectification.summary` gives.
+
+    Parameters
+    ----------
+    classes, sizes : ndarray of shape (n_classes,)
+        Labels, and rows of each.
+    fates : ndarray
+        As `count_fates` gives them; rows that were never in question need not be counted.
+    thresholds : Thresholds
+        What the rules compared votes with.
+    setting : Setting
+        How the votes came about.
+    certified : int
+        Rows that held a certificate.
+    accuracy : dict, default=None
+        How good approximate neighbours are.
+
+    Returns
+    -------
+    dict
+    """
+    removed, left = (fates[:, decision].sum(axis=1) for decision in (REMOVED, SPARED))
+    reasons = {"intrusion": INTRUSION, "ambiguity": AMBIGUITY, "deep_noise": DEEP_NOISE}
+    after = sizes - removed
+    return {
+        "rows": int(sizes.sum()),
+        "kept": int(after.sum()),
+        "removed": int(removed.sum()),
+        "spared": int(left.sum()),
+        "classes": [
+            {
+                "label": _plain(label),
+                "role": setting.role(code),
+                "before": int(sizes[code]),
+                "after": int(after[code]),
+                "removed": int(removed[code]),
+                **{name: int(fates[code, REMOVED, reason]) for name, reason in reasons.items()},
+                "spared": int(left[code]),
+            }
+            for code, label in enumerate(classes)
+        ],
+        "imbalance_ratio_before": float(sizes.max() / sizes.min()),
+        # A class can only be emptied by a caller who makes it strict.
+        "imbalance_ratio_after": float(after.max() / after.min()) if after.min() else None,
+        "metric": setting.metric,
+        "n_neighbors": setting.n_neighbors,
+        "engine": setting.engine,
+        "certified": certified,
+        "accuracy": accuracy,
+        "seconds": dict(setting.seconds),
+        "alpha": thresholds.alpha,
+        "beta": thresholds.beta,
+        "gamma": thresholds.gamma,
+        "min_minority": thresholds.min_minority,
+        "epsilon": setting.epsilon,
+        "class_weight": setting.class_weight,
+    }
+
+
+def as_table(summary: dict[str, Any]) -> str:
+    """Write counts per class and reason as a small table.
+
+    Parameters
+    ----------
+    summary : dict
+        As by `Rectification.summary`.
+
+    Returns
+    -------
+    str
+    """
+    head = ["class", "role", "before", "after", "intrusion", "ambiguity", "deep noise", "spared"]
+    keys = ["label", *(name.replace(" ", "_") for name in head[1:])]
+    lines = [head, *([str(one[key]) for key in keys] for one in summary["classes"])]
+    widths = [max(len(line[i]) for line in lines) for i in range(len(head))]
+    table = [
+        "  ".join(
+            cell.ljust(width) if i == 1 else cell.rjust(width)
+            for i, (cell, width) in enumerate(zip(line, widths, strict=True))
+        )
+        for line in lines
+    ]
+    ratio = summary["imbalance_ratio_after"]
+    certificates = f", {summary['certified']} certificates" if summary["certified"] else ""
+    return "\n".join(
+        [
+            f"Rectification: {summary['removed']} of {summary['rows']} rows removed, "
+            f"{summary['spared']} spared",
+            *("  " + line.rstrip() for line in table),
+            f"imbalance ratio {summary['imbalance_ratio_before']:.2f} -> "
+            f"{'a class is empty' if ratio is None else format(ratio, '.2f')}, "
+            f"{summary['metric']}, k = {summary['n_neighbors']}, engine {summary['engine']}"
+            + certificates,
+            *([] if summary["accuracy"] is None else [in_words(summary["accuracy"])]),
+        ]
     )
 
 

@@ -105,44 +105,121 @@ def decide(
     """
     decision = np.zeros(len(labels), dtype=np.int8)
     reason = np.zeros(len(labels), dtype=np.int8)
-    if guarded(sizes, thresholds.min_minority):
-        return Decisions(decision, reason)
-    # Nearly all rows of most data are predicted to be what they are, and stay.
-    ambiguous = votes.confidence < thresholds.alpha - TOLERANCE
-    doubtful = np.flatnonzero((votes.predicted != labels) | ambiguous)
-    ambiguous, mine = ambiguous[doubtful], labels[doubtful]
-    rank = np.argsort(size_order(sizes))
-    toward = rank[votes.predicted[doubtful]] - rank[mine]  # > 0: predicted smaller, < 0: larger
-
-    candidates = (toward < 0) & (votes.larger[doubtful] > thresholds.beta + TOLERANCE)
-    for code in _large_enough(protected, sizes, thresholds.min_minority):
-        rows = doubtful[candidates & (mine == code)]
-        rows = rows[going_first(-votes.larger[rows], votes.depth[rows])]
-        reason[rows] = DEEP_NOISE
-        decision[rows] = SPARED
-        decision[rows[: cap(thresholds.gamma, int(sizes[code]))]] = REMOVED
-
-    after = sizes - np.bincount(labels[decision == REMOVED], minlength=len(sizes))
-    largest_other = max((int(n) for c, n in enumerate(after) if c not in strict), default=0)
-    for code in _large_enough(strict, sizes, thresholds.min_minority):
-        some = np.flatnonzero((mine == code) & ((toward > 0) | ambiguous))
-        rows = doubtful[some]
-        order = going_first(votes.confidence[rows], votes.depth[rows])
-        rows, smaller = rows[order], toward[some[order]] > 0
-        size = int(sizes[code])
-        allowed = size
-        if keep_floor:
-            # A class that was smaller to begin with still keeps enough to learn from.
-            least = largest_other if size >= largest_other else thresholds.min_minority
-            allowed = size - min(size, least)
-        reason[rows] = np.where(smaller, INTRUSION, AMBIGUITY)
-        decision[rows] = SPARED
-        decision[rows[:allowed]] = REMOVED
+    found = suspects(votes, labels, sizes, strict, protected, thresholds)
+    reason[found.rows], decision[found.rows] = found.reason, SPARED
+    counts = np.bincount(found.code, minlength=len(sizes))
+    allowed = allowances(counts, sizes, strict, protected, thresholds, keep_floor=keep_floor)
+    for code in np.flatnonzero(counts).tolist():
+        decision[found.rows[first_to_go(found.of(code), allowed[code])]] = REMOVED
     return Decisions(decision, reason)
 
 
-def _large_enough(classes: frozenset[int], sizes: Ints, min_minority: int) -> list[int]:
-    return [code for code in sorted(classes) if can_lose(code, sizes, min_minority)]
+@dataclass(frozen=True, slots=True, eq=False)
+class Suspects:
+    """Rows that the rules speak against; whether they go depends on how many may."""
+
+    #: Which rows, ascending; the arrays below are parallel to them.
+    rows: Ints
+    #: Their class.
+    code: Ints
+    #: What speaks against them, as an index of `REASONS`.
+    reason: Codes
+    #: The lower, the sooner a row goes; among equals the one with the lower depth.
+    suspicion: Floats
+    depth: Floats
+
+    def of(self, code: int) -> "Suspects":
+        """Those of one class; their rows are positions among all suspects."""
+        mine = np.flatnonzero(self.code == code)
+        return Suspects(
+            mine, self.code[mine], self.reason[mine], self.suspicion[mine], self.depth[mine]
+        )
+
+
+def suspects(
+    votes: Votes,
+    labels: Ints,
+    sizes: Ints,
+    strict: frozenset[int],
+    protected: frozenset[int],
+    thresholds: Thresholds,
+) -> Suspects:
+    """Find the rows that the rules speak against: each by its own votes, so in any part of a table.
+
+    Parameters
+    ----------
+    votes, labels, sizes, strict, protected, thresholds
+        As for `decide`; sizes are those of the whole table.
+
+    Returns
+    -------
+    Suspects
+    """
+    # Nearly all rows of most data are predicted to be what they are, and stay.
+    ambiguous = votes.confidence < thresholds.alpha - TOLERANCE
+    doubtful = np.flatnonzero((votes.predicted != labels) | ambiguous)
+    mine = labels[doubtful]
+    rank = np.argsort(size_order(sizes))
+    toward = rank[votes.predicted[doubtful]] - rank[mine]  # > 0: predicted smaller, < 0: larger
+    able = np.array([can_lose(code, sizes, thresholds.min_minority) for code in range(len(sizes))])
+    is_strict, is_protected = (
+        (np.isin(np.arange(len(sizes)), [*some]) & able)[mine] for some in (strict, protected)
+    )
+    deep = is_protected & (toward < 0)
+    deep &= votes.larger[doubtful] > thresholds.beta + TOLERANCE
+    intruding = is_strict & (toward > 0)
+    found = deep | intruding | (is_strict & ambiguous[doubtful])
+    rows, deep = doubtful[found], deep[found]
+    return Suspects(
+        rows,
+        mine[found],
+        np.where(deep, DEEP_NOISE, np.where(intruding[found], INTRUSION, AMBIGUITY)).astype(
+            np.int8
+        ),
+        np.where(deep, -votes.larger[rows], votes.confidence[rows]),
+        votes.depth[rows],
+    )
+
+
+def allowances(
+    counts: Ints,
+    sizes: Ints,
+    strict: frozenset[int],
+    protected: frozenset[int],
+    thresholds: Thresholds,
+    *,
+    keep_floor: bool,
+) -> list[int]:
+    """Tell how many rows of each class may go.
+
+    Parameters
+    ----------
+    counts : ndarray of shape (n_classes,)
+        Suspects of each class.
+    sizes, strict, protected, thresholds, keep_floor
+        As for `decide`.
+
+    Returns
+    -------
+    list of int
+    """
+    caps = [cap(thresholds.gamma, int(n)) if c in protected else 0 for c, n in enumerate(sizes)]
+    after = sizes - np.minimum(counts, caps)
+    largest_other = max((int(n) for c, n in enumerate(after) if c not in strict), default=0)
+    allowed = []
+    for code, size in enumerate(map(int, sizes)):
+        # A class that was smaller to begin with still keeps enough to learn from.
+        least = largest_other if size >= largest_other else thresholds.min_minority
+        floor = size - min(size, least) if keep_floor else size
+        allowed.append(floor if code in strict else caps[code])
+    return allowed
+
+
+def first_to_go(candidates: Suspects, allowed: int) -> Ints:
+    """Give the rows that go, of candidates of one class of which so many may."""
+    if len(candidates.rows) <= allowed:
+        return candidates.rows
+    return candidates.rows[going_first(candidates.suspicion, candidates.depth)[:allowed]]
 
 
 def going_first(suspicion: Floats, depth: Floats) -> Ints:

@@ -26,8 +26,8 @@ from rectifold.engines.sample import Approximation
 from rectifold.exhibits import Exhibits, keep_neighbours
 from rectifold.rectification import RecordedWarning, Rectification, Setting, rectify
 from rectifold.rules import Thresholds, guarded
-from rectifold.space import SPACES, Points, as_numbers, embed, resolve_metric, to_points
-from rectifold.target import Target, encode, named
+from rectifold.space import SPACES, Metric, Points, as_numbers, embed, resolve_metric, to_points
+from rectifold.target import Labels, Target, encode, named
 from rectifold.votes import count_votes, size_order
 
 _HINT = "pass space='auto' to compute the geometry on an encoded and filled copy, or convert it"
@@ -334,14 +334,7 @@ class GMR(BaseCleaningSampler):
                 RecordedWarning,
                 stacklevel=4,
             )
-        if guarded(labels.sizes, self.min_minority):
-            smallest = labels.sizes.argmin()
-            warnings.warn(
-                f"class {named(labels.classes[smallest])} has {labels.sizes[smallest]} rows, "
-                f"fewer than min_minority={self.min_minority}: nothing is cleaned.",
-                RecordedWarning,
-                stacklevel=4,
-            )
+        self._warn_if_guarded(labels.classes, labels.sizes)
         self.metric_ = points.metric
         self.sample_indices_ = np.flatnonzero(~self.rectification_.removed)
         if sparse.issparse(X) and X.format in ("bsr", "coo", "dia", "dok"):
@@ -377,19 +370,8 @@ class GMR(BaseCleaningSampler):
         if engine == "approximate" and checked is None:
             # It searched exactly, because that took no longer.
             engine = "exact"
-        strict, protected = self._roles(labels)
-        setting = Setting(
-            metric=points.metric if isinstance(points.metric, str) else repr(points.metric),
-            n_neighbors=neighbourhoods.k,
-            engine=engine,
-            epsilon=float(self.epsilon),
-            class_weight=self.class_weight,
-            strict=strict,
-            protected=protected,
-            # The paper's rule has no floor; what goes beyond the paper has one.
-            keep_floor=len(labels.classes) > 2 or self.class_weight is not None,
-            seconds=seconds,
-            arguments=self._arguments(),
+        setting = self._setting(
+            labels.classes, labels.sizes, points.metric, neighbourhoods.k, engine, seconds
         )
         exhibits = None
         # A record that lives on must not hold memory of a device.
@@ -403,14 +385,52 @@ class GMR(BaseCleaningSampler):
                 votes,
                 labels,
                 neighbourhoods.certified,
-                # A grid search hands over scalars of NumPy.
-                Thresholds(
-                    float(self.alpha), float(self.beta), float(self.gamma), int(self.min_minority)
-                ),
+                self._thresholds(),
                 setting,
                 index=X.index if hasattr(X, "iloc") else None,
                 exhibits=exhibits,
                 check=checked,
+            )
+
+    def _setting(
+        self,
+        classes: Labels,
+        sizes: Ints,
+        metric: Metric,
+        k: int,
+        engine: str,
+        seconds: dict[str, float],
+    ) -> Setting:
+        """Tell how this run was made."""
+        strict, protected = self._roles(classes, sizes)
+        return Setting(
+            metric=metric if isinstance(metric, str) else repr(metric),
+            n_neighbors=k,
+            engine=engine,
+            epsilon=float(self.epsilon),
+            class_weight=self.class_weight,
+            strict=strict,
+            protected=protected,
+            # The paper's rule has no floor; what goes beyond the paper has one.
+            keep_floor=len(classes) > 2 or self.class_weight is not None,
+            seconds=seconds,
+            arguments=self._arguments(),
+        )
+
+    def _thresholds(self) -> Thresholds:
+        # A grid search hands over scalars of NumPy.
+        return Thresholds(
+            float(self.alpha), float(self.beta), float(self.gamma), int(self.min_minority)
+        )
+
+    def _warn_if_guarded(self, classes: Labels, sizes: Ints) -> None:
+        if guarded(sizes, self.min_minority):
+            smallest = sizes.argmin()
+            warnings.warn(
+                f"class {named(classes[smallest])} has {sizes[smallest]} rows, "
+                f"fewer than min_minority={self.min_minority}: nothing is cleaned.",
+                RecordedWarning,
+                stacklevel=5,
             )
 
     def _suggest(self, outlook: Outlook) -> None:
@@ -429,7 +449,7 @@ class GMR(BaseCleaningSampler):
         """Tell the arguments that are not the defaults, as one would write them."""
         written = {
             name: (_written(getattr(self, name)), _written(parameter.default))
-            for name, parameter in inspect.signature(GMR).parameters.items()
+            for name, parameter in inspect.signature(type(self)).parameters.items()
         }
         return {name: given for name, (given, default) in written.items() if given != default}
 
@@ -457,23 +477,27 @@ class GMR(BaseCleaningSampler):
         validate_data(self, X, skip_check_array=True)
         labels = encode(to_host(y))
         check_consistent_length(X, labels.values)
+        self._choose_strict(labels.classes, labels.sizes)
+        return labels
+
+    def _choose_strict(self, classes: Labels, sizes: Ints) -> None:
+        """Settle which classes are strict, or refuse."""
         if isinstance(self.sampling_strategy, list):
-            check_sampling_strategy(self.sampling_strategy, labels.values, self._sampling_type)
-        strict, _ = self._roles(labels)
+            check_sampling_strategy(self.sampling_strategy, classes, self._sampling_type)
+        strict, _ = self._roles(classes, sizes)
         if not strict:
             raise ValueError(
                 f"sampling_strategy={self.sampling_strategy!r} names no class: give a label of y."
             )
-        least = int(labels.sizes.min())
-        self.sampling_strategy_ = {labels.classes[code]: least for code in sorted(strict)}
-        return labels
+        least = int(sizes.min())
+        self.sampling_strategy_ = {classes[code]: least for code in sorted(strict)}
 
-    def _roles(self, labels: Target) -> tuple[frozenset[int], frozenset[int]]:
+    def _roles(self, classes: Labels, sizes: Ints) -> tuple[frozenset[int], frozenset[int]]:
         """Tell the strict classes and the protected ones, by their codes."""
-        order = [int(code) for code in size_order(labels.sizes)]
+        order = [int(code) for code in size_order(sizes)]
         if isinstance(self.sampling_strategy, list):
             # In imbalanced-learn a list names all the classes that a sampler may change.
-            named = np.isin(labels.classes, self.sampling_strategy)
+            named = np.isin(classes, self.sampling_strategy)
             return frozenset(np.flatnonzero(named).tolist()), frozenset()
         strict = {
             "majority": order[:1],

@@ -21,6 +21,8 @@ SPACES = ("auto", "heom")
 _EUCLIDEAN = {"euclidean", "l2", "minkowski", "p"}
 #: Metrics that mean nothing without a matrix or weights.
 _PARAMETRIC = {"mahalanobis", "seuclidean", "wminkowski"}
+#: The metrics of the exact engines: one order of neighbours, or that of normalised rows.
+EXACT_METRICS = ("euclidean", "sqeuclidean", "cosine")
 #: Squares of larger coordinates leave the range of float64.
 LARGEST = 1e150
 
@@ -162,17 +164,9 @@ def to_points(values: Matrix, metric: Metric, categorical: Bools | None = None) 
     Points
     """
     if _all_rows_equal(values):
-        raise ValueError(
-            "every column of X is constant, so no row is nearer than another: "
-            "X needs at least one column that varies."
-        )
-    if metric == "cosine":
-        return _normalised(values)
-    if metric in ("euclidean", "sqeuclidean") and max(values.max(), -values.min()) > LARGEST:
-        raise ValueError(
-            f"X holds values beyond {LARGEST:g}, whose squares can't be represented: "
-            "rescale X, or pass space='auto'."
-        )
+        raise nothing_varies()
+    if metric in EXACT_METRICS:
+        return comparable(values, str(metric))
     if metric == "nan_euclidean":
         if sparse.issparse(values):
             raise ValueError("metric='nan_euclidean' needs dense rows: pass X.toarray().")
@@ -183,6 +177,26 @@ def to_points(values: Matrix, metric: Metric, categorical: Bools | None = None) 
                 "leave it out."
             )
     return Points(values, metric, categorical=categorical)
+
+
+def nothing_varies() -> ValueError:
+    """The error where all rows are equal."""
+    return ValueError(
+        "every column of X is constant, so no row is nearer than another: "
+        "X needs at least one column that varies."
+    )
+
+
+def comparable(values: Matrix, metric: str) -> Points:
+    """Put rows, or some of them, into the form in which one of `EXACT_METRICS` is computed."""
+    if metric == "cosine":
+        return _normalised(values)
+    if values.shape[0] and max(values.max(), -values.min()) > LARGEST:
+        raise ValueError(
+            f"X holds values beyond {LARGEST:g}, whose squares can't be represented: "
+            "rescale X, or pass space='auto'."
+        )
+    return Points(values, metric)
 
 
 def row_norms(values: Matrix) -> Floats:

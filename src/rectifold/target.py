@@ -1,6 +1,7 @@
 """The caller's labels become class codes, or one sentence on why they can't."""
 
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -46,25 +47,101 @@ def encode(y: Any) -> Target:
     if y.ndim == 0:
         raise ValueError("y must be an array or a list of labels, one for every row of X.")
     if not len(y):
-        raise ValueError("y has 0 samples: there is nothing to clean.")
-    missing = _missing(y)
-    if missing.any():
-        first = int(np.flatnonzero(missing)[0])
-        raise ValueError(
-            f"y has {int(missing.sum())} missing values (NaN or None), the first in row {first}: "
-            "every row needs a label, so fill them or leave those rows out."
-        )
-    if y.dtype.kind == "O":
-        y = _of_one_type(y)
-    with warnings.catch_warnings():
-        # That there are too many classes is said below, as an error.
-        warnings.filterwarnings("ignore", message="The number of unique classes is greater")
-        check_classification_targets(y)
+        raise nothing_to_clean()
+    _refuse_missing(y)
+    y = _of_one_type(y)
+    _refuse_numbers_that_are_no_labels(y)
     values, _ = check_target_type(y, indicate_one_vs_all=True)
     classes, codes = np.unique(values, return_inverse=True)
     sizes = np.bincount(codes)
     _check_classes(classes, sizes)
     return Target(values, classes, codes.astype(np.intp), sizes)
+
+
+def tally(y: Any, part: int) -> tuple[Labels, Ints]:
+    """Count the labels of a part of a table.
+
+    Parameters
+    ----------
+    y : array-like of shape (n_rows,)
+        Labels, as for `encode`, but no indicator matrix.
+    part : int
+        Its number, for an error.
+
+    Returns
+    -------
+    labels, counts : ndarray of shape (n_classes,)
+        The labels that occur there, sorted, and how often each does.
+    """
+    y = _flat(y)
+    _refuse_missing(y, part)
+    return np.unique(_of_one_type(y), return_counts=True)
+
+
+def join(tallies: Sequence[tuple[Labels, Ints]]) -> tuple[Labels, Ints]:
+    """Join the counts of all parts of a table, and check them.
+
+    Parameters
+    ----------
+    tallies : sequence of tuple
+        What `tally` gives, for every part.
+
+    Returns
+    -------
+    classes, sizes : ndarray of shape (n_classes,)
+        The labels that occur, sorted, and rows per class.
+    """
+    labels = [labels for labels, _ in tallies if len(labels)]
+    if not labels:
+        raise nothing_to_clean()
+    if len({one.dtype.kind in "OUS" for one in labels}) > 1:
+        # NumPy would turn the numbers into text.
+        labels = [one.astype(object) for one in labels]
+    every = _of_one_type(np.concatenate(labels))
+    classes, where = np.unique(every, return_inverse=True)
+    counts = np.concatenate([counts for _, counts in tallies])
+    sizes = np.bincount(where, weights=counts).astype(np.intp)
+    _refuse_numbers_that_are_no_labels(classes)
+    _check_classes(classes, sizes)
+    return classes, sizes
+
+
+def codes_of(y: Any, classes: Labels) -> Ints:
+    """Code the labels of a part of a table by their position among all classes."""
+    return np.searchsorted(classes, _flat(y)).astype(np.intp)
+
+
+def nothing_to_clean() -> ValueError:
+    """The error where there are no rows."""
+    return ValueError("y has 0 samples: there is nothing to clean.")
+
+
+def _refuse_missing(y: Labels, part: int | None = None) -> None:
+    missing = _missing(y)
+    if missing.any():
+        first = int(np.flatnonzero(missing)[0])
+        where = "" if part is None else f" of partition {part}"
+        raise ValueError(
+            f"y has {int(missing.sum())} missing values (NaN or None), the first in row {first}"
+            f"{where}: every row needs a label, so fill them or leave those rows out."
+        )
+
+
+def _refuse_numbers_that_are_no_labels(y: Labels) -> None:
+    with warnings.catch_warnings():
+        # That there are too many classes is said by others, as an error.
+        warnings.filterwarnings("ignore", message="The number of unique classes is greater")
+        check_classification_targets(y)
+
+
+def _flat(y: Any) -> Labels:
+    """One label a row, also from a frame of one column."""
+    y = _as_array(y)
+    if y.ndim == 2 and y.shape[1] == 1:
+        y = y[:, 0]
+    if y.ndim != 1:
+        raise ValueError(f"y must have one label for every row, and has the shape {y.shape}.")
+    return y
 
 
 def _check_classes(classes: Labels, sizes: Ints) -> None:
@@ -109,6 +186,8 @@ def _as_array(y: Any) -> Labels:
 
 
 def _of_one_type(y: Labels) -> Labels:
+    if y.dtype.kind != "O":
+        return y
     kinds = {type(value) for value in y.ravel()}
     if kinds <= {str}:
         return y

@@ -31,6 +31,11 @@ class Votes:
     #: rows hold a certificate, and so are not searched for, differs from engine to engine.
     depth: Floats
 
+    def put(self, rows: Ints, some: "Votes") -> None:
+        """Write the votes of some rows into their places."""
+        for name in ("predicted", "confidence", "majority_confidence", "larger", "depth"):
+            getattr(self, name)[rows] = getattr(some, name)
+
 
 def size_order(sizes: Ints) -> Ints:
     """Order classes from the largest to the smallest, equal ones as they are sorted."""
@@ -64,45 +69,89 @@ def count_votes(
     -------
     Votes
     """
-    n, k = len(labels), neighbourhoods.k
-    order = size_order(sizes)
-    rank = np.argsort(order)
-    # A certificate: all k neighbours carry the row's own label.
-    votes = Votes(
+    votes = certain(labels, sizes)
+    step = max(1, _BLOCK // max(neighbourhoods.k, len(sizes)))
+    for at in range(0, len(neighbourhoods.rows), step):
+        rows = neighbourhoods.rows[at : at + step]
+        classes = labels[neighbourhoods.indices[at : at + step]]
+        some = ballot(
+            neighbourhoods.distances[at : at + step],
+            classes,
+            labels[rows],
+            sizes,
+            epsilon=epsilon,
+            class_weight=class_weight,
+        )
+        votes.put(rows, some)
+    return votes
+
+
+def certain(labels: Ints, sizes: Ints) -> Votes:
+    """Give the votes of rows whose neighbours all carry their own label, as certificates tell."""
+    n = len(labels)
+    return Votes(
         predicted=labels.astype(np.intp),
         confidence=np.ones(n),
-        majority_confidence=(labels == order[0]).astype(np.float64),
+        majority_confidence=(labels == size_order(sizes)[0]).astype(np.float64),
         larger=np.zeros(n),
         depth=np.full(n, np.nan),
     )
-    step = max(1, _BLOCK // max(k, len(sizes)))
-    for at in range(0, len(neighbourhoods.rows), step):
-        rows = neighbourhoods.rows[at : at + step]
-        distances = neighbourhoods.distances[at : at + step]
-        classes = labels[neighbourhoods.indices[at : at + step]]
-        weights = weigh(distances, classes, sizes, epsilon=epsilon, class_weight=class_weight)
-        # Columns from the largest class to the smallest; bincount adds a row's
-        # neighbours nearest first, whatever the block.
-        cell = np.arange(len(rows))[:, None] * len(sizes) + rank[classes]
-        by_rank = np.bincount(
-            cell.ravel(), weights=weights.ravel(), minlength=len(rows) * len(sizes)
-        ).reshape(len(rows), len(sizes))
-        # Weights that are added up can exceed one by a rounding; a share never does.
-        np.minimum(by_rank, 1.0, out=by_rank)
-        # Where all neighbours agree the vote is one, as a certificate has it.
-        agreed = (classes == classes[:, :1]).all(axis=1)
-        by_rank[agreed, rank[classes[agreed, 0]]] = 1.0
-        best = by_rank >= by_rank.max(axis=1, keepdims=True) - TOLERANCE
-        own = rank[labels[rows]]
-        itself = np.arange(len(rows))
-        votes.predicted[rows] = order[best.argmax(axis=1)]
-        votes.confidence[rows] = by_rank[itself, own]
-        votes.majority_confidence[rows] = by_rank[:, 0]
-        below = np.concatenate((np.zeros((len(rows), 1)), np.cumsum(by_rank, axis=1)), axis=1)
-        votes.larger[rows] = np.minimum(below[itself, own], 1.0)
-        depth = sum_columns(distances.T, len(rows)) / k
-        votes.depth[rows] = np.where(agreed & (classes[:, 0] == labels[rows]), np.nan, depth)
-    return votes
+
+
+def ballot(
+    distances: Floats,
+    classes: Ints,
+    own: Ints,
+    sizes: Ints,
+    *,
+    epsilon: float,
+    class_weight: str | None,
+) -> Votes:
+    """Count the votes on some rows.
+
+    Parameters
+    ----------
+    distances : ndarray of shape (n, k)
+        How far the neighbours of each row are, nearest first.
+    classes : ndarray of shape (n, k)
+        The class codes of the neighbours.
+    own : ndarray of shape (n,)
+        Those of the rows.
+    sizes : ndarray of shape (n_classes,)
+        Rows per class, in the whole table.
+    epsilon, class_weight
+        As for `count_votes`.
+
+    Returns
+    -------
+    Votes
+    """
+    n, k = distances.shape
+    order = size_order(sizes)
+    rank = np.argsort(order)
+    weights = weigh(distances, classes, sizes, epsilon=epsilon, class_weight=class_weight)
+    # Columns from the largest class to the smallest; bincount adds a row's neighbours nearest
+    # first, whatever the block.
+    cell = np.arange(n)[:, None] * len(sizes) + rank[classes]
+    by_rank: Floats = np.bincount(cell.ravel(), weights=weights.ravel(), minlength=n * len(sizes)).reshape(
+        n, len(sizes)
+    )
+    # Weights that are added up can exceed one by a rounding; a share never does.
+    np.minimum(by_rank, 1.0, out=by_rank)
+    # Where all neighbours agree the vote is one, as a certificate has it.
+    agreed = (classes == classes[:, :1]).all(axis=1)
+    by_rank[agreed, rank[classes[agreed, 0]]] = 1.0
+    best = by_rank >= by_rank.max(axis=1, keepdims=True) - TOLERANCE
+    mine, itself = rank[own], np.arange(n)
+    below = np.concatenate((np.zeros((n, 1)), np.cumsum(by_rank, axis=1)), axis=1)
+    depth = sum_columns(distances.T, n) / k
+    return Votes(
+        predicted=order[best.argmax(axis=1)],
+        confidence=by_rank[itself, mine],
+        majority_confidence=by_rank[:, 0].copy(),
+        larger=np.minimum(below[itself, mine], 1.0),
+        depth=np.where(agreed & (classes[:, 0] == own), np.nan, depth),
+    )
 
 
 def weigh(

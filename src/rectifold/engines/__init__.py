@@ -26,7 +26,7 @@ from rectifold.engines.contract import (
 )
 from rectifold.engines.sample import Approximation
 from rectifold.engines.settle import settle
-from rectifold.space import Points
+from rectifold.space import EXACT_METRICS, Points
 
 #: Engines by name, for the metrics of the exact one.
 ENGINES = ("exact", "approximate", "gpu")
@@ -58,8 +58,8 @@ def choose(
     name : str
         What to call it in a record.
     """
-    if points.metric in exact.METRICS:
-        if name == "gpu" or device is not None or (name == "auto" and _gpu_pays(points)):
+    if points.metric in EXACT_METRICS:
+        if on_gpu(name, points, device):
             if device is None:
                 # Where the points are, if they are tensors.
                 device = getattr(points.values, "device", None)
@@ -99,6 +99,11 @@ def choose(
     if points.metric in direct.METRICS:
         return direct.propose, "direct"
     return given.FromMetric(), "scikit-learn"
+
+
+def on_gpu(name: str, points: Points, device: Any) -> bool:
+    """Tell whether `engine=name` means the GPU, for points with a metric that it knows."""
+    return name == "gpu" or device is not None or (name == "auto" and _gpu_pays(points))
 
 
 def check_device(name: str, device: Any) -> None:

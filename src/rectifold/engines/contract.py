@@ -42,6 +42,19 @@ class Proposal:
             None if self.distances is None else self.distances[kept],
         )
 
+    def below(self, limit: int) -> "Proposal":
+        """The same without the candidates from row `limit` on."""
+        kept = self.candidates < limit
+        if kept.all():
+            return self
+        before = np.concatenate(([0], np.cumsum(kept)))
+        return Proposal(
+            self.rows,
+            before[self.offsets],
+            self.candidates[kept],
+            None if self.distances is None else self.distances[kept],
+        )
+
 
 def in_order(rows: Ints, indices: Ints, distances: Floats) -> Proposal:
     """Propose neighbours that are settled already, equally many for every row."""

@@ -14,7 +14,7 @@ from rectifold._typing import Ints, Matrix
 from rectifold.engines import exact
 from rectifold.engines.contract import Answer, Checked, Proposal, in_order
 from rectifold.engines.sample import sample_rows
-from rectifold.space import Points
+from rectifold.space import EXACT_METRICS, Points
 
 _ROWS = 4096
 #: Metrics for which scikit-learn may take a tree. Others of those that it has trees for
@@ -79,7 +79,7 @@ class FromObject:
     ) -> Generator[Answer, None, None]:
         """Propose what the object finds, and the true neighbours of a sample."""
         yield from self._found(points)
-        if points.metric in exact.METRICS:
+        if points.metric in EXACT_METRICS:
             rows = sample_rows(np.arange(points.n), self.seed)
             for proposal in exact.propose_some(points, rows, k, n_jobs=n_jobs):
                 yield Checked(proposal, points.n)
@@ -88,7 +88,7 @@ class FromObject:
         fitted = clone(self.estimator, safe=False)
         # Where the distances can be computed here, they are: search objects give them
         # from expanded products, often in float32, and 1 / (d + epsilon) magnifies that.
-        known = points.metric in exact.METRICS
+        known = points.metric in EXACT_METRICS
         if not hasattr(fitted, "kneighbors"):
             graph = sparse.csr_array(fitted.fit_transform(points.values))
             yield from _read(graph, with_distances=not known)

@@ -9,6 +9,8 @@ from rectifold.engines.contract import Proposal
 from rectifold.engines.scratch import scratch
 from rectifold.space import Points
 
+#: Stands where a row has no further neighbour.
+NOBODY = int(np.iinfo(np.intp).max)
 #: Numbers per block of gathered pairs.
 _BLOCK = 1 << 17
 
@@ -33,13 +35,37 @@ def settle(points: Points, proposal: Proposal, k: int) -> tuple[Ints, Floats]:
     indices, distances : ndarray of shape (n_rows, k)
         The neighbours of each row of the proposal, nearest first.
     """
-    if not len(proposal.rows):
-        return np.empty((0, k), dtype=np.intp), np.empty((0, k))
+    indices, distances, counts = settle_few(points, proposal, k)
+    if counts.min(initial=k) < k:
+        short = proposal.rows[int(counts.argmin())]
+        raise ValueError(
+            f"row {short} has {counts.min()} neighbours where {k} are needed: "
+            "lower n_neighbors, or search for more."
+        )
+    return indices, distances
+
+
+def settle_few(points: Points, proposal: Proposal, k: int) -> tuple[Ints, Floats, Ints]:
+    """Do the same where rows may have fewer candidates, as they have in a part of a table.
+
+    Parameters
+    ----------
+    points, proposal, k
+        As for `settle`, but with any number of candidates.
+
+    Returns
+    -------
+    indices, distances : ndarray of shape (n_rows, k)
+        The neighbours of each row, nearest first; after the last one `NOBODY`, at an infinite
+        distance.
+    counts : ndarray of shape (n_rows,)
+        How many candidates each row has.
+    """
     counts = np.diff(proposal.offsets)
     if proposal.distances is not None and (counts == k).all():
         given = proposal.candidates.reshape(-1, k), proposal.distances.reshape(-1, k)
         if _in_order(proposal.rows, *given):
-            return given
+            return *given, counts
     # The row itself is excluded by index, never by position: a duplicate at distance
     # zero may come before it.
     owner = np.repeat(np.arange(len(counts)), counts)
@@ -50,27 +76,25 @@ def settle(points: Points, proposal: Proposal, k: int) -> tuple[Ints, Floats]:
     else:
         distances = proposal.distances[foreign]
     counts = np.bincount(owner, minlength=len(counts))
-    if counts.min() < k:
-        short = proposal.rows[int(counts.argmin())]
-        raise ValueError(
-            f"row {short} has {counts.min()} neighbours where {k} are needed: "
-            "lower n_neighbors, or search for more."
-        )
     first = np.cumsum(counts) - counts
-    width = int(counts.max())
-    if width * len(counts) > 4 * len(other):
+    width = max(int(counts.max(initial=0)), k)
+    if width * len(counts) > 4 * max(len(other), k * len(counts)):
         order = np.lexsort((other, distances, owner))
-        chosen = order[first[:, None] + np.arange(k)]
-        return other[chosen], distances[chosen]
+        # One more, for those who have fewer.
+        other, distances = np.append(other, NOBODY), np.append(distances, np.inf)
+        there = np.arange(k) < counts[:, None]
+        chosen = np.append(order, len(order))[np.where(there, first[:, None] + np.arange(k), -1)]
+        return other[chosen], distances[chosen], counts
     # Rows with about as many candidates each are sorted side by side, in less time.
     place = (owner, np.arange(len(other)) - first[owner])
-    indices = np.full((len(counts), width), np.iinfo(np.intp).max)
+    indices = np.full((len(counts), width), NOBODY)
     indices[place] = other
     table = np.full(indices.shape, np.inf)
     table[place] = distances
     chosen = np.argsort(table, axis=1)[:, : k + 1]
     nearest = np.take_along_axis(table, chosen, axis=1)
-    tied = np.flatnonzero((nearest[:, 1:] == nearest[:, :-1]).any(axis=1))
+    equal = (nearest[:, 1:] == nearest[:, :-1]) & (nearest[:, 1:] < np.inf)
+    tied = np.flatnonzero(equal.any(axis=1))
     if len(tied):
         # By index, then, keeping that order among equals, by distance.
         by_index = np.argsort(indices[tied], axis=1)
@@ -78,7 +102,8 @@ def settle(points: Points, proposal: Proposal, k: int) -> tuple[Ints, Floats]:
         by_distance = np.argsort(ordered, axis=1, kind="stable")[:, : k + 1]
         chosen[tied] = np.take_along_axis(by_index, by_distance, axis=1)
     chosen = chosen[:, :k]
-    return np.take_along_axis(indices, chosen, axis=1), np.take_along_axis(table, chosen, axis=1)
+    distances = np.take_along_axis(table, chosen, axis=1)
+    return np.take_along_axis(indices, chosen, axis=1), distances, counts
 
 
 def _in_order(rows: Ints, indices: Ints, distances: Floats) -> bool:
@@ -109,6 +134,15 @@ def pair_distances(points: Points, left: Ints, right: Ints) -> Floats:
             cosine[points.zero[left] | points.zero[right]] = 1.0
         return cosine
     return squares if points.metric == "sqeuclidean" else np.sqrt(squares)
+
+
+def squared(distances: Floats, metric: str) -> Floats:
+    """Squared distances of points that are at such distances, a little more for rounding."""
+    if metric == "cosine":
+        squares = 2 * distances
+    else:
+        squares = distances if metric == "sqeuclidean" else distances * distances
+    return np.asarray(squares * (1 + 1e-9))
 
 
 def _squared_differences(values: Matrix, left: Ints, right: Ints) -> Floats:

@@ -4,20 +4,18 @@ from collections.abc import Generator, Iterator
 
 import numpy as np
 
-from rectifold._typing import Ints, Matrix
+from rectifold._typing import Floats, Ints, Matrix
 from rectifold.engines.contract import Answer, Certified, Looked, Proposal
 from rectifold.engines.directions import apart_from_zero
 from rectifold.engines.exact import remaining, tree, whole
 from rectifold.engines.exact.certificates import Standing, certify
-from rectifold.engines.exact.ground import Ground, lay
+from rectifold.engines.exact.ground import TARGET, Ground, lay, lay_apart
 from rectifold.engines.exact.groups import MIXED
 from rectifold.engines.exact.pricing import outlook, price
 from rectifold.engines.exact.remaining import Found
 from rectifold.engines.exact.workers import Workers
+from rectifold.engines.settle import squared
 from rectifold.space import Points
-
-#: The metrics searched for here: one order of neighbours, or that of normalised rows.
-METRICS = ("euclidean", "sqeuclidean", "cosine")
 
 
 def propose(
@@ -28,7 +26,7 @@ def propose(
     Parameters
     ----------
     points : Points
-        Points with one of `METRICS`.
+        Points with one of the metrics of the exact engines.
     labels : ndarray of shape (n_rows,)
         Class codes.
     k : int
@@ -50,6 +48,107 @@ def propose(
         yield from apart_from_zero(points, labels, k, among)
 
 
+def certify_only(
+    points: Points, labels: Ints, k: int, *, n_jobs: int | None = None
+) -> Generator[Certified, None, None]:
+    """Give certificates, and nothing to the other rows.
+
+    Parameters
+    ----------
+    points, labels, k, n_jobs
+        As for `propose`. Rows of class `MIXED` get none, and stand against all others.
+
+    Yields
+    ------
+    Certified
+    """
+    with Workers(n_jobs) as workers:
+
+        def among(values: Matrix, labels: Ints, ceiling: float) -> Generator[Answer, None, None]:
+            cosine = points.metric == "cosine"
+            ground = lay(values, labels, k, workers, unit_length=cosine, ceiling=ceiling)
+            if ground.whole:
+                return _whole(ground, k, workers)
+            return certificates(ground, k, ground.standing(), workers)
+
+        for answer in apart_from_zero(points, labels, k, among):
+            if isinstance(answer, Certified):
+                yield answer
+
+
+def propose_among(
+    points: Points,
+    targets: int,
+    rows: Ints,
+    k: int,
+    *,
+    within: Floats | None = None,
+    n_jobs: int | None = None,
+) -> Generator[Proposal, None, None]:
+    """Propose the neighbours of some rows among the first ones of a table.
+
+    Parameters
+    ----------
+    points : Points
+        Points with one of the metrics of the exact engines.
+    targets : int
+        Neighbours are looked for among so many rows; those after them are asked for only.
+    rows : ndarray of int
+        Whose neighbours are wanted, ascending.
+    k : int
+        Neighbours per row, at most.
+    within : ndarray of shape (n_rows,), default=None
+        Farther rows than this, for each of `rows`, are of no use.
+    n_jobs : int or None
+        Cores, as in scikit-learn.
+
+    Yields
+    ------
+    Proposal
+        For each of the rows once; candidates hold its k nearest rows among the targets, as far as
+        those are within reach.
+    """
+    reach = np.full(points.n, -1.0)
+    reach[rows] = np.inf if within is None else squared(within, str(points.metric))
+    with Workers(n_jobs) as workers:
+
+        def among(values: Matrix, numbers: Ints, _: float) -> Generator[Answer, None, None]:
+            asked = np.flatnonzero(reach[numbers] >= 0)
+            if not (numbers < targets).any():
+                nothing = np.empty(0, dtype=np.intp)
+                yield Proposal(asked, np.zeros(len(asked) + 1, dtype=np.intp), nothing)
+                return
+            cosine = points.metric == "cosine"
+            ground = lay_apart(values, numbers < targets, k, workers, unit_length=cosine)
+            yield from _found_among(ground, asked, reach[numbers[asked]], k, workers)
+
+        for answer in apart_from_zero(points, np.arange(points.n), k, among):
+            if isinstance(answer, Proposal):
+                yield answer.only(reach[answer.rows] >= 0).below(targets)
+
+
+def _found_among(
+    ground: Ground, rows: Ints, squares: Floats, k: int, workers: Workers
+) -> Generator[Answer, None, None]:
+    """Search for some rows of a ground that is laid apart, each within a squared distance."""
+    if not len(rows):
+        return
+    # Rows on one point share the widest bound.
+    by_point = np.full(len(ground.groups.counts), -1.0)
+    np.maximum.at(by_point, ground.groups.points()[rows], squares)
+    points = np.flatnonzero(by_point >= 0)
+    places = ground.places()[points]
+    places, points = np.sort(places), points[np.argsort(places)]
+    bounds = ground.frame.coordinates.scaled(by_point[points])
+    # A bound below what single precision tells apart would only cost time.
+    bounds = np.where(ground.frame.resolves(bounds, places), bounds, np.inf)
+    which = ground.frame.leaves.of(TARGET)
+    for found in remaining.search(
+        ground.frame, ground.weights, k, places, bounds, workers, which=which
+    ):
+        yield from _expanded(ground, found, k)
+
+
 def propose_some(
     points: Points, rows: Ints, k: int, *, n_jobs: int | None = None
 ) -> Generator[Proposal, None, None]:
@@ -58,7 +157,7 @@ def propose_some(
     Parameters
     ----------
     points : Points
-        Points with one of `METRICS`.
+        Points with one of the metrics of the exact engines.
     rows : ndarray of int
         Whose neighbours are wanted, each once.
     k : int

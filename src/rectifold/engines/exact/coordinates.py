@@ -48,6 +48,11 @@ class Coordinates:
         some *= self.factor
         return some.astype(dtype, copy=False)
 
+    def scaled(self, squares: Floats) -> Floats:
+        """Squared distances of points become those of their coordinates."""
+        # What is too small to be told apart from nothing is left a little above it.
+        return np.maximum(np.ldexp(squares, 2 * self.exponent), 1e-290)
+
     @property
     def sparse(self) -> bool:
         """Whether coordinates are sparse matrices."""

@@ -62,6 +62,11 @@ def leaf_size(n_points: int, k: int, *, sparse: bool = False) -> int | None:
     """Choose how many points a leaf holds; None if all pairs are to be looked at."""
     if n_points <= (SPARSE_SMALL if sparse else SMALL):
         return None
+    return slots(n_points, k, sparse=sparse)
+
+
+def slots(n_points: int, k: int, *, sparse: bool) -> int:
+    """Choose how many points a leaf holds, where there are leaves."""
     size = next(size for most, size in LEAF if n_points <= most)
     size = max(size, SPARSE_LEAF) if sparse else size
     # More than twice as many as needed, and a multiple of what vector instructions take.

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rectifold._typing import Ints, Matrix
+from rectifold._typing import Bools, Ints, Matrix
 from rectifold.engines.exact import costs
 from rectifold.engines.exact.certificates import Standing
 from rectifold.engines.exact.coordinates import stays_sparse
@@ -12,6 +12,9 @@ from rectifold.engines.exact.groups import Groups, group
 from rectifold.engines.exact.leaves import EMPTY
 from rectifold.engines.exact.products import Frame, build
 from rectifold.engines.exact.workers import Workers
+
+#: Classes of points, where some are to be found and others are not.
+TARGET, OTHER = 0, 1
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -77,11 +80,49 @@ def lay(
     size = costs.leaf_size(len(groups.counts), k, sparse=stays_sparse(groups.values))
     # A class that would leave most slots of its leaf empty is not worth one.
     classes = groups.classes(labels, least=1 if size is None else size // 8)
-    frame = build(groups.values, classes, size, workers, unit_length=unit_length)
-    # Where single precision proves nothing, as with very many columns, all is in double.
-    frame = frame if frame.usable else frame.finer()
+    frame = _frame(groups, classes, size, workers, unit_length=unit_length)
     if unit_length:
         ceiling *= frame.coordinates.factor**2
-    order = frame.leaves.order
-    weights = np.where(order == EMPTY, 0, groups.counts[order])
+    weights = _by_place(groups.counts, frame)
     return Ground(groups, frame, classes, weights, ceiling, whole=size is None)
+
+
+def lay_apart(
+    values: Matrix, targets: Bools, k: int, workers: Workers, *, unit_length: bool
+) -> Ground:
+    """Bring the points of some rows into leaves, and those that only others lie on into others.
+
+    Parameters
+    ----------
+    values : {ndarray, csr_array} of shape (n_rows, n_columns)
+        Float64 rows that all have a direction.
+    targets : ndarray of bool of shape (n_rows,)
+        Which rows shall be found, one at least.
+    k, workers, unit_length
+        As for `lay`.
+
+    Returns
+    -------
+    Ground
+        Always in leaves, those with something to be found of class `TARGET`; weights count such
+        rows alone.
+    """
+    groups = group(values)
+    counts = np.add.reduceat(targets[groups.members].astype(np.intp), groups.starts)
+    classes = np.where(counts > 0, TARGET, OTHER)
+    size = costs.slots(len(groups.counts), k, sparse=stays_sparse(groups.values))
+    frame = _frame(groups, classes, size, workers, unit_length=unit_length)
+    return Ground(groups, frame, classes, _by_place(counts, frame), np.inf, whole=False)
+
+
+def _frame(
+    groups: Groups, classes: Ints, size: int | None, workers: Workers, *, unit_length: bool
+) -> Frame:
+    frame = build(groups.values, classes, size, workers, unit_length=unit_length)
+    # Where single precision proves nothing, as with very many columns, all is in double.
+    return frame if frame.usable else frame.finer()
+
+
+def _by_place(counts: Ints, frame: Frame) -> Ints:
+    order = frame.leaves.order
+    return np.where(order == EMPTY, 0, counts[order])

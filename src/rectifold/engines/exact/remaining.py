@@ -34,7 +34,14 @@ class Found:
 
 
 def search(
-    frame: Frame, weights: Ints, k: int, places: Ints, bounds: Floats, workers: Workers
+    frame: Frame,
+    weights: Ints,
+    k: int,
+    places: Ints,
+    bounds: Floats,
+    workers: Workers,
+    *,
+    which: Ints | None = None,
 ) -> Iterator[Found]:
     """Find the points that can be among the k nearest rows.
 
@@ -52,13 +59,16 @@ def search(
         The squared distance of the k-th nearest row is at most this.
     workers : Workers
         Share the work.
+    which : ndarray of int, default=None
+        The leaves to look at; all, by default.
 
     Yields
     ------
     Found
-        For every query once.
+        For every query once. Where some leaves are left out, k rows may not be found.
     """
-    look = _Look(frame, weights, k)
+    which = np.arange(frame.leaves.n) if which is None else which
+    look = _Look(frame, weights, k, which)
     coarse: list[tuple[Ints, Floats]] = []
     # Not by the number of workers, so that they change nothing.
     count = max(-(-len(places) // _QUERIES), min(4, -(-len(places) // 300)))
@@ -69,7 +79,7 @@ def search(
     again = np.concatenate([some for some, _ in coarse])
     if len(again):
         tighter = np.concatenate([bound for _, bound in coarse])
-        yield from search(frame.finer(), weights, k, again, tighter, workers)
+        yield from search(frame.finer(), weights, k, again, tighter, workers, which=which)
 
 
 def estimate(
@@ -80,10 +90,11 @@ def estimate(
     Gives, for each, a squared distance within which its neighbours are; and the pairs of
     points that a query looks at, on average.
     """
-    bounds, pairs = _Look(frame, weights, k)._tightened(places, bounds)
+    every = np.arange(frame.leaves.n)
+    bounds, pairs = _Look(frame, weights, k, every)._tightened(places, bounds)
     if not frame.resolves(bounds, places).all():
-        bounds, _ = _Look(frame.finer(), weights, k)._tightened(places, bounds)
-    near = frame.near(places, bounds, np.arange(frame.leaves.n))
+        bounds, _ = _Look(frame.finer(), weights, k, every)._tightened(places, bounds)
+    near = frame.near(places, bounds, every)
     looked = np.count_nonzero(near) * frame.leaves.size + pairs
     return bounds, looked / len(places)
 
@@ -93,6 +104,8 @@ class _Look:
     frame: Frame
     weights: Ints
     k: int
+    #: The leaves to look at.
+    which: Ints
 
     def __call__(self, task: tuple[Ints, Floats]) -> tuple[list[Found], tuple[Ints, Floats]]:
         """Search for some queries; give back those for which rounding is too coarse."""
@@ -118,20 +131,21 @@ class _Look:
     def _tightened(self, places: Ints, bounds: Floats) -> tuple[Floats, int]:
         """Lower the bounds to the k-th nearest point of the nearest leaves."""
         size = self.frame.leaves.size
-        count = min(self.frame.leaves.n, FIRST)
+        count = min(len(self.which), FIRST)
         # The row itself is among them, so k + 1 are counted.
         if count * size <= self.k:
             return bounds, 0
-        every = np.arange(self.frame.leaves.n)
-        mask = self.frame.nearest(places, every, count)
+        mask = self.frame.nearest(places, self.which, count)
         # Equally near centres may make it more leaves for some.
         count = int(mask.sum(axis=1).max())
-        slot = np.append(np.cumsum(mask, axis=1), np.zeros((1, len(every)), dtype=int), axis=0) - 1
+        slot = np.zeros((len(places) + 1, self.frame.leaves.n), dtype=int)
+        slot[:-1, self.which] = np.cumsum(mask, axis=1)
+        slot -= 1
         queries = self.frame.queries(places)
         nearest = scratch("nearest", (len(places) + 1, count, size), self.frame.dtype)
         nearest.fill(-np.inf)
         pairs = 0
-        for visit in visits(every, mask, size):
+        for visit in visits(self.which, mask, size):
             found = self.frame.look(queries, visit)
             nearest[visit.queries, slot[visit.queries, visit.leaves[:, None]]] = found
             pairs += found.size
@@ -141,11 +155,11 @@ class _Look:
     def _collected(self, places: Ints, bounds: Floats, pairs: int) -> Found | None:
         """All points within the bounds; None if they are too many to be held at once."""
         size = self.frame.leaves.size
-        every = np.arange(self.frame.leaves.n)
         within = self.frame.above(bounds, places)
         queries = self.frame.queries(places, within)
         hits, held = [], 0
-        for visit in visits(every, self.frame.near(places, bounds, every), size):
+        near = self.frame.near(places, bounds, self.which)
+        for visit in visits(self.which, near, size):
             found = self.frame.look(queries, visit)
             pairs += found.size
             where = np.flatnonzero(positive(found))
@@ -161,6 +175,9 @@ class _Look:
             held += len(point)
             if held > _PAIRS and len(places) > 1:
                 return None
+        if not hits:
+            nobody = np.empty(0, dtype=np.intp)
+            return Found(places, np.zeros(len(places) + 1, dtype=np.intp), nobody, pairs)
         owner, neighbours, nearness = (np.concatenate(parts) for parts in zip(*hits, strict=True))
         if len(owner) <= _FEW * (self.k + 1) * len(places):
             order = np.argsort(owner.astype(np.uint16), kind="stable")
