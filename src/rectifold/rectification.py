@@ -216,16 +216,12 @@ class Rectification:
         Rectification
             What `GMR` with these thresholds would have recorded.
         """
-        given = {"alpha": alpha, "beta": beta, "gamma": gamma}
-        changed: dict[str, Any] = {name: v for name, v in given.items() if v is not None}
-        for name, value in changed.items():
-            if not 0 <= value <= 1:
-                raise ValueError(f"{name}={value} is outside its range: it must be in [0, 1].")
+        thresholds = changed(self.thresholds, alpha=alpha, beta=beta, gamma=gamma)
         return rectify(
             self.votes,
             self.target,
             self.certified,
-            replace(self.thresholds, **changed),
+            thresholds,
             self.setting,
             index=self.index,
             exhibits=self.exhibits,
@@ -442,6 +438,18 @@ def rectify(
     return Rectification(
         labels, votes, decisions, thresholds, setting, certified, index, exhibits, check
     )
+
+
+def changed(
+    thresholds: Thresholds, *, alpha: float | None, beta: float | None, gamma: float | None
+) -> Thresholds:
+    """Give other thresholds, of those that are not None."""
+    given = {"alpha": alpha, "beta": beta, "gamma": gamma}
+    new: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+    for name, value in new.items():
+        if not 0 <= value <= 1:
+            raise ValueError(f"{name}={value} is outside its range: it must be in [0, 1].")
+    return replace(thresholds, **new)
 
 
 def count_fates(codes: Ints, decisions: Decisions, n_classes: int) -> Ints:

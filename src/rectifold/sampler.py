@@ -455,12 +455,7 @@ class GMR(BaseCleaningSampler):
 
     def _check(self, X: Any, y: Any, params: dict[str, Any]) -> Target:
         """Refuse what can't be cleaned, before any long work."""
-        given = sorted(name for name, value in params.items() if value is not None)
-        if given:
-            raise TypeError(
-                f"GMR can't carry {', '.join(given)} along: after cleaning it would no "
-                "longer match the rows; select from it with sample_indices_ instead."
-            )
+        self._refuse_metadata(params)
         names = [*X.columns] if hasattr(X, "iloc") else []
         if len({*names}) < len(names):
             twice = next(name for name in names if names.count(name) > 1)
@@ -479,6 +474,14 @@ class GMR(BaseCleaningSampler):
         check_consistent_length(X, labels.values)
         self._choose_strict(labels.classes, labels.sizes)
         return labels
+
+    def _refuse_metadata(self, params: dict[str, Any]) -> None:
+        given = sorted(name for name, value in params.items() if value is not None)
+        if given:
+            raise TypeError(
+                f"GMR can't carry {', '.join(given)} along: after cleaning it would no "
+                "longer match the rows; select from it with sample_indices_ instead."
+            )
 
     def _choose_strict(self, classes: Labels, sizes: Ints) -> None:
         """Settle which classes are strict, or refuse."""

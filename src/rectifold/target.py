@@ -136,12 +136,12 @@ def _refuse_numbers_that_are_no_labels(y: Labels) -> None:
 
 def _flat(y: Any) -> Labels:
     """One label a row, also from a frame of one column."""
-    y = _as_array(y)
-    if y.ndim == 2 and y.shape[1] == 1:
-        y = y[:, 0]
-    if y.ndim != 1:
-        raise ValueError(f"y must have one label for every row, and has the shape {y.shape}.")
-    return y
+    labels = _as_array(y)
+    if labels.ndim == 2 and labels.shape[1] == 1:
+        labels = np.asarray(labels[:, 0])
+    if labels.ndim != 1:
+        raise ValueError(f"y must have one label for every row, and has the shape {labels.shape}.")
+    return labels
 
 
 def _check_classes(classes: Labels, sizes: Ints) -> None:

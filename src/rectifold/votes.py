@@ -133,9 +133,9 @@ def ballot(
     # Columns from the largest class to the smallest; bincount adds a row's neighbours nearest
     # first, whatever the block.
     cell = np.arange(n)[:, None] * len(sizes) + rank[classes]
-    by_rank: Floats = np.bincount(cell.ravel(), weights=weights.ravel(), minlength=n * len(sizes)).reshape(
-        n, len(sizes)
-    )
+    by_rank: Floats = np.bincount(
+        cell.ravel(), weights=weights.ravel(), minlength=n * len(sizes)
+    ).reshape(n, len(sizes))
     # Weights that are added up can exceed one by a rounding; a share never does.
     np.minimum(by_rank, 1.0, out=by_rank)
     # Where all neighbours agree the vote is one, as a certificate has it.

@@ -1,0 +1,16 @@
+"""GMR on a Dask cluster: the same answer, for tables that no machine holds."""
+
+try:
+    import dask.array
+    import dask.dataframe
+    import distributed  # noqa: F401
+except ImportError as error:
+    raise ImportError(
+        f"rectifold.dask needs Dask, and {error.name or 'a part of it'} is missing: install "
+        "rectifold[dask]."
+    ) from error
+
+from rectifold.dask.record import Rectification
+from rectifold.dask.sampler import GMR
+
+__all__ = ["GMR", "Rectification"]

@@ -1,0 +1,118 @@
+"""How the work is cut: partitions into blocks, undecided rows into batches, blocks into chains."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+#: Bytes that a row's number, a distance and a class take.
+_FOUND = 24
+#: Chains of visits for each thread of the cluster: one that is late keeps nobody waiting.
+_CHAINS = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Consecutive partitions that are looked at together."""
+
+    #: Those that hold rows.
+    partitions: tuple[int, ...]
+    #: The number of the first row.
+    first: int
+    rows: int
+
+
+@dataclass(frozen=True, slots=True)
+class Slice:
+    """Some of the undecided rows of a block."""
+
+    block: int
+    begin: int
+    end: int
+
+
+def blocks(counts: Sequence[int], columns: int, size: int, threads: int) -> list[Block]:
+    """Join small partitions, in their order.
+
+    Parameters
+    ----------
+    counts : sequence of int
+        Rows of every partition.
+    columns : int
+        Numbers of a row.
+    size : int
+        Bytes that a block takes at most, unless a single partition takes more.
+    threads : int
+        There are so many blocks at least, as far as there are partitions.
+
+    Returns
+    -------
+    list of Block
+        Without those that are empty.
+    """
+    n = sum(counts)
+    most = max(1, min(size // (8 * max(1, columns)), -(-n // threads)))
+    cut: list[Block] = []
+    first = 0
+    for number, rows in enumerate(counts):
+        if rows:
+            last = cut[-1] if cut else None
+            if last is not None and last.rows + rows <= most:
+                cut[-1] = Block((*last.partitions, number), last.first, last.rows + rows)
+            else:
+                cut.append(Block((number,), first, rows))
+        first += rows
+    return cut
+
+
+def batches(undecided: Sequence[int], k: int, columns: int, size: int) -> list[list[Slice]]:
+    """Cut undecided rows, in their order, into parts that are searched for together.
+
+    Parameters
+    ----------
+    undecided : sequence of int
+        How many rows every block has.
+    k : int
+        Neighbours per row.
+    columns : int
+        Numbers of a row.
+    size : int
+        Bytes that the rows of a batch, and that what is found for them, take at most.
+
+    Returns
+    -------
+    list of list of Slice
+        About equally large ones.
+    """
+    total = sum(undecided)
+    most = max(1, size // max(_FOUND * k, 8 * columns))
+    number = -(-total // most)
+    ends = [total * (batch + 1) // number for batch in range(number)]
+    cut: list[list[Slice]] = [[] for _ in ends]
+    at = batch = 0
+    for block, rows in enumerate(undecided):
+        begin = 0
+        while begin < rows:
+            end = min(rows, begin + ends[batch] - at)
+            cut[batch].append(Slice(block, begin, end))
+            at, begin = at + end - begin, end
+            batch += at == ends[batch]
+    return cut
+
+
+def chains(number: int, threads: int) -> list[list[int]]:
+    """Deal blocks out to chains, which visit theirs one after the other."""
+    count = min(number, _CHAINS * threads)
+    return [list(range(start, number, count)) for start in range(count)]
+
+
+def overlapping(edges: Sequence[tuple[int, int]], first: int, stop: int) -> list[int]:
+    """Tell which of some ranges of row numbers, in order, hold rows of [first, stop)."""
+    return [n for n, (begin, end) in enumerate(edges) if begin < stop and end > first]
+
+
+def starts(counts: Sequence[int]) -> list[int]:
+    """The number of the first row of every partition."""
+    first, found = 0, []
+    for rows in counts:
+        found.append(first)
+        first += rows
+    return found

@@ -1,0 +1,308 @@
+"""What workers do: pure functions of parts of a table, each of bounded size."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from rectifold._typing import Floats, Ints, Matrix
+from rectifold.dask.parts import len_of
+from rectifold.dask.rows import Best, Rows, joined, merged, stacked
+from rectifold.engines.parts import certified, nearest
+from rectifold.engines.settle import NOBODY
+from rectifold.rules import REMOVED, SPARED, Decisions, Suspects, Thresholds, suspects
+from rectifold.space import as_numbers, comparable
+from rectifold.target import Labels, codes_of
+from rectifold.votes import Votes, ballot, certain
+
+#: Votes counted at once: rows times neighbours or classes.
+_BALLOT = 1 << 20
+_HINT = "pass space='auto' to compute the geometry on an encoded and filled copy, or convert it"
+_HINT_SPACE = "choose a space that fills or encodes it"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Geometry:
+    """How rows become points and points are searched; the same for all parts."""
+
+    classes: Labels
+    sizes: Ints
+    #: The code of the largest class.
+    large: int
+    metric: str
+    k: int
+    #: The fitted space, or None.
+    space: Any
+    engine: str
+    device: Any
+    n_jobs: int | None
+
+
+def values_of(X: Any, space: Any) -> Matrix:
+    """Compute one part of the caller's rows in a space, as finite float64 numbers."""
+    if space is None:
+        return as_numbers(X, name="X", hint=_HINT)
+    # Some transformers work in place, and the caller's rows must not change.
+    values = space.transform(X.copy())
+    if values.shape[0] != len_of(X):
+        raise ValueError(
+            f"space must give one point per row: it made {values.shape[0]} of {len_of(X)} rows."
+        )
+    return as_numbers(values, name="the output of space", hint=_HINT_SPACE)
+
+
+def read(Xs: Sequence[Any], ys: Sequence[Any], first: int, geometry: Geometry) -> Rows:
+    """Make rows of a few consecutive partitions, the first of which begins at row `first`."""
+    return _rows(stacked([values_of(X, geometry.space) for X in Xs]), ys, first, geometry)
+
+
+def _rows(values: Matrix, ys: Sequence[Any], first: int, geometry: Geometry) -> Rows:
+    codes = np.concatenate([codes_of(y, geometry.classes) for y in ys])
+    points = comparable(values, geometry.metric)
+    return Rows(points, codes, np.arange(first, first + len(codes)))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Picked:
+    """What the whole cluster shall know of a block."""
+
+    rows: Rows
+    #: The lowest and the highest value of every column; where none varies there is no geometry.
+    lowest: Floats
+    highest: Floats
+
+
+def pick(
+    Xs: Sequence[Any], ys: Sequence[Any], first: int, sample: Ints | None, geometry: Geometry
+) -> Picked:
+    """Take the rows of all classes but the large one, and those of it that are in a sample.
+
+    Parameters
+    ----------
+    Xs, ys, first, geometry
+        As for `read`.
+    sample : ndarray of int or None
+        Row numbers; None to take no row at all.
+
+    Returns
+    -------
+    Picked
+    """
+    values = stacked([values_of(X, geometry.space) for X in Xs])
+    lowest, highest = (
+        np.asarray(one.toarray() if sparse.issparse(one) else one).ravel()
+        for one in (values.min(axis=0), values.max(axis=0))
+    )
+    block = _rows(values, ys, first, geometry)
+    some = np.zeros(len(block), dtype=bool)
+    if sample is not None:
+        some = (block.codes != geometry.large) | np.isin(block.ids, sample)
+    return Picked(block.take(some), lowest, highest)
+
+
+def gather(parts: Sequence[Picked]) -> Rows:
+    """Bring what was picked together."""
+    return joined([part.rows for part in parts])
+
+
+def undecided(block: Rows, around: Rows | None, geometry: Geometry) -> Ints:
+    """Tell which rows of a block hold no certificate.
+
+    Parameters
+    ----------
+    block : Rows
+        Consecutive rows of the table.
+    around : Rows or None
+        All rows of the small classes, and some of the large one; None if they are too many, and
+        nothing can be proved.
+    geometry : Geometry
+        How points are searched.
+
+    Returns
+    -------
+    ndarray of int
+        Their positions in the block.
+    """
+    if around is None:
+        return np.arange(len(block))
+    every = joined([block, around.take(around.outside(block))])
+    held = certified(
+        every.points,
+        every.codes == geometry.large,
+        geometry.k,
+        engine=geometry.engine,
+        device=geometry.device,
+        n_jobs=geometry.n_jobs,
+    )
+    return np.flatnonzero(~held[: len(block)])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Asked:
+    """Rows without a certificate, and the nearest rows of their own block."""
+
+    rows: Rows
+    best: Best
+
+
+def ask(block: Rows, which: Ints, geometry: Geometry) -> Asked:
+    """Search for some rows of a block among its own rows."""
+    return Asked(block.take(which), _nearest(block, which, len(block), geometry))
+
+
+def together(parts: Sequence[Asked]) -> Asked:
+    """Put the rows of several blocks together."""
+    if len(parts) == 1:
+        return parts[0]
+    best = (
+        np.concatenate([getattr(part.best, name) for part in parts])
+        for name in ("distances", "ids", "codes")
+    )
+    return Asked(joined([part.rows for part in parts]), Best(*best))
+
+
+def visit(block: Rows, asked: Asked, found: Best | None, geometry: Geometry) -> Best:
+    """Search for rows of other blocks among those of one.
+
+    Parameters
+    ----------
+    block : Rows
+        Where to look.
+    asked : Asked
+        Rows to look for; those that lie in the block itself have been.
+    found : Best or None
+        What was found in blocks that were visited before.
+    geometry : Geometry
+        How points are searched.
+
+    Returns
+    -------
+    Best
+        The nearest rows of those blocks and this one.
+    """
+    k = geometry.k
+    within = asked.best.distances[:, -1]
+    if found is None:
+        shape = (len(asked.rows), k)
+        found = Best(np.full(shape, np.inf), np.full(shape, NOBODY), np.zeros(shape, np.intp))
+    strangers = np.flatnonzero(asked.rows.outside(block))
+    within = np.minimum(within, found.distances[:, -1])[strangers]
+    every = joined([block, asked.rows.take(strangers)])
+    which = np.arange(len(block), len(every))
+    here = _nearest(every, which, len(block), geometry, within)
+    both = merged([found.take(strangers), here])
+    if len(strangers) == len(asked.rows):
+        return both
+    best = replace(
+        found, **{name: getattr(found, name).copy() for name in ("distances", "ids", "codes")}
+    )
+    for name in ("distances", "ids", "codes"):
+        getattr(best, name)[strangers] = getattr(both, name)
+    return best
+
+
+def _nearest(
+    rows: Rows, which: Ints, targets: int, geometry: Geometry, within: Floats | None = None
+) -> Best:
+    indices, distances = nearest(
+        rows.points,
+        targets,
+        which,
+        geometry.k,
+        within=within,
+        engine=geometry.engine,
+        device=geometry.device,
+        n_jobs=geometry.n_jobs,
+    )
+    nobody = indices == NOBODY
+    places = np.where(nobody, 0, indices)
+    if not len(rows):
+        return Best(distances, indices, np.zeros(indices.shape, np.intp))
+    return Best(distances, np.where(nobody, NOBODY, rows.ids[places]), rows.codes[places])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Outcome:
+    """What became of rows that were searched for."""
+
+    ids: Ints
+    codes: Ints
+    votes: Votes
+    #: None until the rules were applied.
+    decisions: Decisions | None = None
+
+    def between(self, first: int, stop: int) -> slice:
+        """Where the rows with such numbers are."""
+        begin, end = np.searchsorted(self.ids, [first, stop]).tolist()
+        return slice(begin, end)
+
+
+def vote(
+    asked: Asked,
+    found: Sequence[Best],
+    geometry: Geometry,
+    epsilon: float,
+    class_weight: str | None,
+) -> Outcome:
+    """Let the nearest rows of all blocks vote."""
+    best = merged([asked.best, *found])
+    if not np.isfinite(best.distances).all():
+        raise RuntimeError("the search left a row without neighbours: this is a bug in rectifold.")
+    own, sizes = asked.rows.codes, geometry.sizes
+    votes = certain(own, sizes)
+    step = max(1, _BALLOT // max(geometry.k, len(sizes)))
+    for at in range(0, len(own), step):
+        part = np.arange(at, min(at + step, len(own)))
+        counted = ballot(
+            best.distances[part],
+            best.codes[part],
+            own[part],
+            sizes,
+            epsilon=epsilon,
+            class_weight=class_weight,
+        )
+        votes.put(part, counted)
+    return Outcome(asked.rows.ids, own, votes)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Rules:
+    """What the rules need to know besides votes; the same for all parts."""
+
+    sizes: Ints
+    strict: frozenset[int]
+    protected: frozenset[int]
+    thresholds: Thresholds
+
+
+def suspect(outcome: Outcome, rules: Rules) -> Suspects:
+    """Find the rows that the rules speak against."""
+    return suspects(
+        outcome.votes,
+        outcome.codes,
+        rules.sizes,
+        rules.strict,
+        rules.protected,
+        rules.thresholds,
+    )
+
+
+def counted(found: Suspects, n_classes: int) -> Ints:
+    """Count suspects by class."""
+    return np.bincount(found.code, minlength=n_classes)
+
+
+def of_class(found: Suspects, code: int) -> Suspects:
+    """Suspects of one class; their rows are positions among all of the part."""
+    return found.of(code)
+
+
+def decided(outcome: Outcome, found: Suspects, staying: Ints) -> Outcome:
+    """Remove suspects, but for those that a cap lets stay, by their positions among them."""
+    n = len(outcome.ids)
+    decision, reason = np.zeros(n, dtype=np.int8), np.zeros(n, dtype=np.int8)
+    decision[found.rows], reason[found.rows] = REMOVED, found.reason
+    decision[found.rows[staying]] = SPARED
+    return replace(outcome, decisions=Decisions(decision, reason))
