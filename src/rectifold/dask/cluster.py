@@ -68,21 +68,25 @@ class Cluster:
 
         Returns
         -------
-        list of Delayed
-            The same, done.
+        list
+            What stands for the results in other tasks: futures, or Delayed that are done. Results
+            are there as long as these are.
         """
-        if not tasks:
-            return []
+        if not tasks or self.client is None:
+            return list(dask.persist(*tasks))
         with self._in_words(), self._listening():
-            kept = list(dask.persist(*tasks))
-            if self.client is not None:
-                self._wait(distributed.futures_of(kept), worth)
-        return kept
+            # Futures: a graph made of what `persist` gives does not keep hold of it.
+            futures: list[Any] = self.client.compute(list(tasks))
+            self._wait(futures, worth)
+        return futures
 
     def gather(self, tasks: Sequence[Any]) -> list[Any]:
         """Do some tasks, and bring their results here."""
+        kept = self.keep(tasks)
+        if self.client is None:
+            return list(dask.compute(*kept))
         with self._in_words():
-            return list(dask.compute(*self.keep(tasks)))
+            return list(self.client.gather(kept))
 
     def _wait(self, futures: list[Any], worth: int) -> None:
         while True:

@@ -11,10 +11,11 @@ from rectifold._timing import timed
 from rectifold._typing import Ints
 from rectifold.dask import stages
 from rectifold.dask.cluster import Cluster, tell
+from rectifold.dask.memory import roomy
 from rectifold.dask.parts import Parts
 from rectifold.dask.plan import Block, Slice, batches, blocks, chains
-from rectifold.dask.rows import Best, Rows
-from rectifold.dask.stages import Asked, Geometry
+from rectifold.dask.rows import Best, Rows, joined
+from rectifold.dask.stages import Geometry
 from rectifold.space import nothing_varies
 
 #: For so many rows of a block one row of the large class is sent along to all of them.
@@ -163,32 +164,30 @@ class Line:
         class_weight: str | None,
         worth: int,
     ) -> Any:
-        """Say how a batch is searched for: first at home, then in all other blocks."""
-        asked = [
-            delayed(_ask, pure=False)(
-                self._read(self.blocks[part.block]), undecided[part.block], part, self._geometry
-            )
-            for part in batch
-        ]
-        together = delayed(stages.together, pure=False)(asked)
-        found = []
-        if len(self.blocks) > 1:
-            share = -(-worth // len(self.blocks))
-            for chain in chains(len(self.blocks), self.cluster.threads):
-                best = None
-                for number in chain:
-                    best = delayed(_visit, pure=False)(
-                        self._read(self.blocks[number]),
-                        together,
-                        best,
-                        self._geometry,
-                        self.cluster.topic,
-                        share,
-                    )
-                found.append(best)
-        return delayed(stages.vote, pure=False)(
-            together, found, self._geometry, epsilon, class_weight
+        """Say how a batch is searched for, in all blocks."""
+        asked = delayed(joined, pure=False)(
+            [
+                delayed(_ask, pure=False)(
+                    self._read(self.blocks[part.block]), undecided[part.block], part
+                )
+                for part in batch
+            ]
         )
+        share = -(-worth // len(self.blocks))
+        found = []
+        for chain in chains(len(self.blocks), self.cluster.threads, batch):
+            best = None
+            for number in chain:
+                best = delayed(_visit, pure=False)(
+                    self._read(self.blocks[number]),
+                    asked,
+                    best,
+                    self._geometry,
+                    self.cluster.topic,
+                    share,
+                )
+            found.append(best)
+        return delayed(stages.vote, pure=False)(asked, found, self._geometry, epsilon, class_weight)
 
 
 def _range(picked: stages.Picked) -> tuple[Any, Any]:
@@ -199,19 +198,21 @@ def _edges(outcome: stages.Outcome) -> tuple[int, int]:
     return int(outcome.ids[0]), int(outcome.ids[-1]) + 1
 
 
+@roomy
 def _undecided(block: Rows, around: Rows | None, geometry: Geometry, topic: str | None) -> Ints:
     found = stages.undecided(block, around, geometry)
     tell(topic, len(block) - len(found))
     return found
 
 
-def _ask(block: Rows, undecided: Ints, part: Slice, geometry: Geometry) -> Asked:
-    return stages.ask(block, undecided[part.begin : part.end], geometry)
+def _ask(block: Rows, undecided: Ints, part: Slice) -> Rows:
+    return block.take(undecided[part.begin : part.end])
 
 
+@roomy
 def _visit(
     block: Rows,
-    asked: Asked,
+    asked: Rows,
     found: Best | None,
     geometry: Geometry,
     topic: str | None,

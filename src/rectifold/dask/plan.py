@@ -39,7 +39,7 @@ def blocks(counts: Sequence[int], columns: int, size: int, threads: int) -> list
     columns : int
         Numbers of a row.
     size : int
-        Bytes that a block takes at most, unless a single partition takes more.
+        Bytes that a block takes, about; more, if a single partition does.
     threads : int
         There are so many blocks at least, as far as there are partitions.
 
@@ -49,18 +49,15 @@ def blocks(counts: Sequence[int], columns: int, size: int, threads: int) -> list
         Without those that are empty.
     """
     n = sum(counts)
-    most = max(1, min(size // (8 * max(1, columns)), -(-n // threads)))
-    cut: list[Block] = []
-    first = 0
-    for number, rows in enumerate(counts):
+    number = max(threads, -(-8 * max(1, columns) * n // size))
+    cut: dict[int, Block] = {}
+    for partition, (rows, first) in enumerate(zip(counts, starts(counts), strict=True)):
         if rows:
-            last = cut[-1] if cut else None
-            if last is not None and last.rows + rows <= most:
-                cut[-1] = Block((*last.partitions, number), last.first, last.rows + rows)
-            else:
-                cut.append(Block((number,), first, rows))
-        first += rows
-    return cut
+            # Where its middle is.
+            which = (2 * first + rows) * number // (2 * n)
+            so_far = cut.get(which, Block((), first, 0))
+            cut[which] = Block((*so_far.partitions, partition), so_far.first, so_far.rows + rows)
+    return list(cut.values())
 
 
 def batches(undecided: Sequence[int], k: int, columns: int, size: int) -> list[list[Slice]]:
@@ -98,10 +95,27 @@ def batches(undecided: Sequence[int], k: int, columns: int, size: int) -> list[l
     return cut
 
 
-def chains(number: int, threads: int) -> list[list[int]]:
-    """Deal blocks out to chains, which visit theirs one after the other."""
+def chains(number: int, threads: int, batch: Sequence[Slice]) -> list[list[int]]:
+    """Deal blocks out to chains, which visit theirs one after the other.
+
+    Parameters
+    ----------
+    number : int
+        How many blocks there are.
+    threads : int
+        How many tasks run at a time.
+    batch : sequence of Slice
+        Who is searched for. Blocks beside theirs come first: where rows that are near each other
+        lie near each other, what is found there spares looking far in the others.
+
+    Returns
+    -------
+    list of list of int
+    """
+    middle = (batch[0].block + batch[-1].block) / 2
+    order = sorted(range(number), key=lambda block: abs(block - middle))
     count = min(number, _CHAINS * threads)
-    return [list(range(start, number, count)) for start in range(count)]
+    return [order[start::count] for start in range(count)]
 
 
 def overlapping(edges: Sequence[tuple[int, int]], first: int, stop: int) -> list[int]:

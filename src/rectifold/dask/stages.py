@@ -139,39 +139,15 @@ def undecided(block: Rows, around: Rows | None, geometry: Geometry) -> Ints:
     return np.flatnonzero(~held[: len(block)])
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Asked:
-    """Rows without a certificate, and the nearest rows of their own block."""
-
-    rows: Rows
-    best: Best
-
-
-def ask(block: Rows, which: Ints, geometry: Geometry) -> Asked:
-    """Search for some rows of a block among its own rows."""
-    return Asked(block.take(which), _nearest(block, which, len(block), geometry))
-
-
-def together(parts: Sequence[Asked]) -> Asked:
-    """Put the rows of several blocks together."""
-    if len(parts) == 1:
-        return parts[0]
-    best = (
-        np.concatenate([getattr(part.best, name) for part in parts])
-        for name in ("distances", "ids", "codes")
-    )
-    return Asked(joined([part.rows for part in parts]), Best(*best))
-
-
-def visit(block: Rows, asked: Asked, found: Best | None, geometry: Geometry) -> Best:
-    """Search for rows of other blocks among those of one.
+def visit(block: Rows, asked: Rows, found: Best | None, geometry: Geometry) -> Best:
+    """Search for some rows of the table among those of a block.
 
     Parameters
     ----------
     block : Rows
-        Where to look.
-    asked : Asked
-        Rows to look for; those that lie in the block itself have been.
+        Where to look: consecutive rows.
+    asked : Rows
+        Rows to look for, in this block and in others.
     found : Best or None
         What was found in blocks that were visited before.
     geometry : Geometry
@@ -182,45 +158,28 @@ def visit(block: Rows, asked: Asked, found: Best | None, geometry: Geometry) -> 
     Best
         The nearest rows of those blocks and this one.
     """
-    k = geometry.k
-    within = asked.best.distances[:, -1]
-    if found is None:
-        shape = (len(asked.rows), k)
-        found = Best(np.full(shape, np.inf), np.full(shape, NOBODY), np.zeros(shape, np.intp))
-    strangers = np.flatnonzero(asked.rows.outside(block))
-    within = np.minimum(within, found.distances[:, -1])[strangers]
-    every = joined([block, asked.rows.take(strangers)])
-    which = np.arange(len(block), len(every))
-    here = _nearest(every, which, len(block), geometry, within)
-    both = merged([found.take(strangers), here])
-    if len(strangers) == len(asked.rows):
-        return both
-    best = replace(
-        found, **{name: getattr(found, name).copy() for name in ("distances", "ids", "codes")}
-    )
-    for name in ("distances", "ids", "codes"):
-        getattr(best, name)[strangers] = getattr(both, name)
-    return best
-
-
-def _nearest(
-    rows: Rows, which: Ints, targets: int, geometry: Geometry, within: Floats | None = None
-) -> Best:
-    indices, distances = nearest(
-        rows.points,
-        targets,
-        which,
+    strangers = asked.outside(block)
+    every = joined([block, asked.take(strangers)])
+    # Rows of the block are looked for where they are, and come first.
+    at = asked.ids - block.ids[0]
+    at[strangers] = np.arange(len(block), len(every))
+    order = np.argsort(at)
+    places, distances = nearest(
+        every.points,
+        len(block),
+        at[order],
         geometry.k,
-        within=within,
+        within=None if found is None else found.distances[order, -1],
         engine=geometry.engine,
         device=geometry.device,
         n_jobs=geometry.n_jobs,
     )
-    nobody = indices == NOBODY
-    places = np.where(nobody, 0, indices)
-    if not len(rows):
-        return Best(distances, indices, np.zeros(indices.shape, np.intp))
-    return Best(distances, np.where(nobody, NOBODY, rows.ids[places]), rows.codes[places])
+    back = np.argsort(order)
+    places, distances = places[back], distances[back]
+    nobody = places == NOBODY
+    places[nobody] = 0
+    here = Best(distances, np.where(nobody, NOBODY, block.ids[places]), block.codes[places])
+    return here if found is None else merged([found, here])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -240,17 +199,17 @@ class Outcome:
 
 
 def vote(
-    asked: Asked,
+    asked: Rows,
     found: Sequence[Best],
     geometry: Geometry,
     epsilon: float,
     class_weight: str | None,
 ) -> Outcome:
     """Let the nearest rows of all blocks vote."""
-    best = merged([asked.best, *found])
+    best = merged(found)
     if not np.isfinite(best.distances).all():
         raise RuntimeError("the search left a row without neighbours: this is a bug in rectifold.")
-    own, sizes = asked.rows.codes, geometry.sizes
+    own, sizes = asked.codes, geometry.sizes
     votes = certain(own, sizes)
     step = max(1, _BALLOT // max(geometry.k, len(sizes)))
     for at in range(0, len(own), step):
@@ -264,7 +223,7 @@ def vote(
             class_weight=class_weight,
         )
         votes.put(part, counted)
-    return Outcome(asked.rows.ids, own, votes)
+    return Outcome(asked.ids, own, votes)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
