@@ -1,6 +1,7 @@
 """Neighbourhoods become class votes."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -133,7 +134,7 @@ def ballot(
     # Columns from the largest class to the smallest; bincount adds a row's neighbours nearest
     # first, whatever the block.
     cell = np.arange(n)[:, None] * len(sizes) + rank[classes]
-    by_rank: Floats = np.bincount(
+    by_rank: Any = np.bincount(
         cell.ravel(), weights=weights.ravel(), minlength=n * len(sizes)
     ).reshape(n, len(sizes))
     # Weights that are added up can exceed one by a rounding; a share never does.

@@ -30,6 +30,8 @@ ADDED = (
     "rectifold_confidence",
     "rectifold_majority_confidence",
 )
+#: What of a record they tell, after the number of the row.
+FACTS = ("reason", "predicted", "confidence", "majority_confidence")
 
 
 @dataclass(frozen=True)
@@ -150,13 +152,18 @@ def _features(table: Table, request: Request) -> list[str]:
     features = features_of(
         table, request.target, {"--drop": request.drop, "--ignore": request.ignore}
     )
-    taken = [name for name in ADDED if name in table.columns and name not in request.drop]
+    check_added(table.columns, request)
+    return features
+
+
+def check_added(columns: Sequence[str], request: Request) -> None:
+    """Refuse columns of a table that bear the name of one that --removed adds."""
+    taken = [name for name in ADDED if name in columns and name not in request.drop]
     if request.removed is not None and taken:
         raise UsageProblem(
             f"--removed would add a column {taken[0]!r}, which the table has already; "
             "leave that out with --drop"
         )
-    return features
 
 
 def _rectify(
@@ -209,25 +216,31 @@ def _write(
             elif name == "--output":
                 table.write(file, format_of(path), ~gone, drop=request.drop, verbatim=verbatim)
             else:
-                added = explain(record, labelled, gone)
+                facts = [getattr(record, name) for name in FACTS]
+                added = explain(facts, labelled, gone)
                 table.write(
                     file, format_of(path), gone, drop=request.drop, added=added, verbatim=verbatim
                 )
 
 
 def explain(
-    record: Rectification, labelled: NDArray[np.intp], gone: NDArray[np.bool_]
+    facts: Sequence[NDArray[Any]],
+    labelled: NDArray[np.intp],
+    gone: NDArray[np.bool_],
+    first: int = 0,
 ) -> dict[str, list[Any]]:
     """Say of every row that went where it was and why it went.
 
     Parameters
     ----------
-    record : Rectification
-        The record of the rows that have a label.
+    facts : sequence of ndarray
+        Reason, predicted class, confidence and majority confidence of the rows that have a label.
     labelled : ndarray of int
         Their positions in the table.
     gone : ndarray of bool, one for every row of the table
         Which rows went. One that has no label went for that.
+    first : int
+        The number of the first row, where the table is a piece of another.
 
     Returns
     -------
@@ -240,8 +253,7 @@ def explain(
     position = np.full(len(gone), -1)
     position[labelled] = np.arange(len(labelled))
     at = position[rows]
-    facts = (record.reason, record.predicted, record.confidence, record.majority_confidence)
-    columns: dict[str, list[Any]] = {ADDED[0]: rows.tolist()}
+    columns: dict[str, list[Any]] = {ADDED[0]: (first + rows).tolist()}
     for name, values in zip(ADDED[1:], facts, strict=True):
         known = zip(values[at].tolist(), (at >= 0).tolist(), strict=True)
         columns[name] = [value if is_known else None for value, is_known in known]

@@ -15,6 +15,7 @@ from typer.core import TyperCommand
 from rectifold.cli import arguments, options
 from rectifold.cli.bench import app as bench_app
 from rectifold.cli.clean import Request, clean_file
+from rectifold.cli.cluster import clean_on_cluster
 from rectifold.cli.compare import compare
 from rectifold.cli.stopping import stoppable
 from rectifold.cli.wording import UsageProblem
@@ -167,7 +168,8 @@ def clean(
     engine: Annotated[
         str | None,
         typer.Option(
-            metavar="NAME", help="How neighbours are found: auto, exact, approximate, gpu."
+            metavar="NAME",
+            help="How neighbours are found: auto, exact, approximate, gpu; or dask, on a cluster.",
         ),
     ] = None,
     target_recall: Annotated[
@@ -183,6 +185,16 @@ def clean(
     ] = None,
     device: Annotated[
         str | None, typer.Option(metavar="NAME", help="With engine gpu: which, such as cuda:1.")
+    ] = None,
+    scheduler: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ADDRESS", help="With engine dask: of the cluster; by default this machine."
+        ),
+    ] = None,
+    block_size: Annotated[
+        str | None,
+        typer.Option(metavar="BYTES", help="With engine dask: a piece of work, such as 64MiB."),
     ] = None,
     n_jobs: arguments.Cores = "-1",
     encoding: arguments.Encoding = "utf-8",
@@ -234,7 +246,15 @@ def clean(
     from rectifold.cli import terminal
 
     with stoppable(), terminal.progress("looking at neighbours", not (quiet or as_json)):
-        result = clean_file(request)
+        if engine == "dask":
+            if block_size is not None:
+                settings["block_size"] = block_size
+            result = clean_on_cluster(request, scheduler, options.cores(n_jobs))
+        else:
+            for option, value in (("--scheduler", scheduler), ("--block-size", block_size)):
+                if value is not None:
+                    raise UsageProblem(f"{option} is for --engine dask")
+            result = clean_file(request)
     terminal.show_notes(result["notes"])
     if as_json:
         print(json.dumps(result, indent=2, allow_nan=False))

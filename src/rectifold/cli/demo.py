@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rectifold.cli.clean import explain
+from rectifold.cli.clean import FACTS, explain
 from rectifold.files import FileProblem, check_outputs, format_of, whole_files
 
 if TYPE_CHECKING:
@@ -80,7 +80,8 @@ def clean_wines(folder: Path) -> Wines:
         gmr.fit_resample(bunch.data, bunch.target)
         record = gmr.rectification_
         gone = record.removed
-        added = explain(record, np.arange(len(gone)), gone)
+        facts = [getattr(record, name) for name in FACTS]
+        added = explain(facts, np.arange(len(gone)), gone)
         table = ArrowTable.from_frame(bunch.frame)
         report = Report(record, title="White wines: what GMR did")
         with whole_files([cleaned, removed, page]) as (stayed, went, why):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from rectifold.cli.labels import check_missing, read_labels
 from rectifold.cli.wording import UsageProblem
@@ -40,13 +40,27 @@ class Rows:
     notes: list[str]
 
 
-def features_of(table: Table, target: str, left_out: Mapping[str, Sequence[str]]) -> list[str]:
+class Columns(Protocol):
+    """What has columns, some of which only name the rows."""
+
+    @property
+    def columns(self) -> list[str]:
+        """Their names."""
+        ...
+
+    @property
+    def index_columns(self) -> list[str]:
+        """Those that only name the rows."""
+        ...
+
+
+def features_of(table: Columns, target: str, left_out: Mapping[str, Sequence[str]]) -> list[str]:
     """Tell the columns that rows are compared by.
 
     Parameters
     ----------
-    table : Table
-        The table.
+    table : object
+        Whatever has columns.
     target : str
         The column of labels.
     left_out : mapping of str to sequence of str

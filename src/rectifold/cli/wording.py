@@ -21,7 +21,7 @@ _OPTIONS = "|".join(
     (
         *("n_neighbors", "alpha", "beta", "gamma", "metric", "metric_threshold", "epsilon"),
         *("min_minority", "class_weight", "space", "engine", "device", "n_jobs", "cv", "repeats"),
-        *("target_recall", "time_budget", "random_state"),
+        *("target_recall", "time_budget", "random_state", "block_size"),
     )
 )
 _TRANSLATIONS = (

@@ -125,8 +125,8 @@ def _aligned(X: Any, y: Any) -> Any:
     known = all(isinstance(one, da.Array) or one.known_divisions for one in (X, y))
     why = "" if known else ", and their divisions are unknown"
     raise ValueError(
-        f"X has {many[0]} partitions and y has {many[1]}{why}: their rows can't be matched, so take "
-        "both from one dataframe, or repartition y like X."
+        f"X has {many[0]} partitions and y has {many[1]}{why}: their rows can't be matched, so "
+        "take both from one dataframe, or repartition y like X."
     )
 
 
@@ -160,8 +160,8 @@ def look(X: Any, y: Any, number: int, *, scale: bool) -> Seen:
     """
     if len_of(X) != len_of(y):
         raise ValueError(
-            f"partition {number} of X has {len_of(X)} rows, and that of y {len_of(y)} labels: their "
-            "rows can't be matched, so take both from one dataframe."
+            f"partition {number} of X has {len_of(X)} rows, and that of y {len_of(y)} labels: "
+            "their rows can't be matched, so take both from one dataframe."
         )
     labels, counts = tally(y, number)
     found = None
@@ -195,7 +195,9 @@ def refuse_odd_ones(seen: Sequence[Seen]) -> None:
                 f"partition {number} of X {what} partition {first}: all need the same columns, in "
                 "the same order."
             )
-        name, kind = next(pair for pair, other in zip(one.columns, like.columns) if pair != other)
+        name, kind = next(
+            pair for pair, other in zip(one.columns, like.columns, strict=True) if pair != other
+        )
         raise ValueError(
             f"column {name!r} of X is {kind} in partition {number} and {dict(like.columns)[name]} "
             f"in partition {first}: give it one type, as X.astype does."

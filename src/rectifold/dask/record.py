@@ -183,7 +183,7 @@ class Rectification:
         classes = delayed(self.classes, pure=False)
         parts = [
             delayed(_frame, pure=False)(told, first, labels, classes)
-            for told, first, labels in zip(self._told(), starts(self.counts), index, strict=True)
+            for told, first, labels in zip(self.told(), starts(self.counts), index, strict=True)
         ]
         nothing = _tell(self.classes[:0], 0, [], self.classes, self.sizes)
         like = _frame(nothing, 0, None, self.classes)
@@ -198,7 +198,7 @@ class Rectification:
             Equal to that of `rectifold.GMR`, for tables whose record fits in memory: some 60 bytes
             a row. Its report needs ``X=``.
         """
-        told = Cluster().gather(self._told())
+        told = Cluster().gather(self.told())
         together = {name: np.concatenate([one[name] for one in told]) for name in told[0]}
         codes = together["code"]
         values = self.classes[codes]
@@ -236,7 +236,8 @@ class Rectification:
             found.append((rows, first, [self.outcomes[number] for number in which]))
         return found
 
-    def _told(self) -> list[Any]:
+    def told(self) -> list[Any]:
+        """All that there is to tell of each partition's rows, as tasks: see `column`."""
         classes, sizes = (delayed(one, pure=False) for one in (self.classes, self.sizes))
         return [
             delayed(_tell, pure=False)(labels, first, some, classes, sizes)
@@ -248,9 +249,9 @@ class Rectification:
     def _array(self, name: str, dtype: npt.DTypeLike) -> Any:
         arrays = [
             da.from_delayed(
-                delayed(_column, pure=False)(told, name, self.classes), (rows,), dtype=dtype
+                delayed(column, pure=False)(told, name, self.classes), (rows,), dtype=dtype
             )
-            for told, rows in zip(self._told(), self.counts, strict=True)
+            for told, rows in zip(self.told(), self.counts, strict=True)
         ]
         return da.concatenate(arrays)
 
@@ -286,7 +287,7 @@ def decide(
     rules = Rules(sizes, setting.strict, setting.protected, thresholds)
     found = cluster.keep([delayed(stages.suspect, pure=False)(one, rules) for one in outcomes])
     counted = cluster.gather([delayed(stages.counted, pure=False)(one, n_classes) for one in found])
-    counts = np.sum(counted, axis=0, dtype=np.intp) if counted else np.zeros(n_classes, np.intp)
+    counts: Ints = sum(counted, np.zeros(n_classes, np.intp))
     allowed = allowances(
         counts,
         sizes,
@@ -369,7 +370,8 @@ def _tell(
     }
 
 
-def _column(told: dict[str, Any], name: str, classes: Labels) -> Any:
+def column(told: dict[str, Any], name: str, classes: Labels) -> Any:
+    """Give one of the arrays of a record, for the rows of a partition."""
     if name in ("label", "predicted"):
         return classes[told["code" if name == "label" else name]]
     if name in ("removed", "spared"):
@@ -385,5 +387,5 @@ def _frame(told: dict[str, Any], first: int, index: Any, classes: Labels) -> Any
     columns = ("label", "predicted", "confidence", "majority_confidence", "decision", "reason")
     rows = {"row": np.arange(first, first + len(told["code"]))}
     return pd.DataFrame(
-        {**rows, **{name: _column(told, name, classes) for name in columns}}, index=index
+        {**rows, **{name: column(told, name, classes) for name in columns}}, index=index
     )

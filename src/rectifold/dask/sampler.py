@@ -11,6 +11,7 @@ from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import validate_data
 
+from rectifold import sampler
 from rectifold._timing import timed
 from rectifold._typing import Ints
 from rectifold.dask import spaces
@@ -21,13 +22,12 @@ from rectifold.dask.record import Rectification, decide
 from rectifold.dask.spaces import Fitted
 from rectifold.dask.stages import Geometry
 from rectifold.engines import check_device
-from rectifold.sampler import GMR as OnOneMachine
 from rectifold.space import EXACT_METRICS, resolve_metric
 from rectifold.target import Labels, join
 from rectifold.votes import size_order
 
 
-class GMR(OnOneMachine):
+class GMR(sampler.GMR):
     """Clean imbalanced data by Geometric Manifold Rectification, on a Dask cluster.
 
     Rows, votes and decisions are those of :class:`rectifold.GMR`, bit for bit, whatever the
@@ -142,7 +142,7 @@ class GMR(OnOneMachine):
     """
 
     _parameter_constraints: dict[str, Any] = {  # noqa: RUF012
-        **OnOneMachine._parameter_constraints,
+        **sampler.GMR._parameter_constraints,
         "n_neighbors": [Interval(numbers.Integral, 1, None, closed="left")],
         "metric": [StrOptions({"auto", "l2", "minkowski", "p", *EXACT_METRICS})],
         "engine": [StrOptions({"auto", "exact", "gpu"})],

@@ -79,7 +79,7 @@ class ArrowTable:
             raise FileProblem(f"{name} holds no columns")
         if table.num_rows == 0:
             raise FileProblem(f"{name} holds columns but no rows")
-        return cls(_without_views(table))
+        return cls(without_views(table))
 
     @classmethod
     def from_frame(cls, frame: pd.DataFrame) -> ArrowTable:
@@ -213,7 +213,8 @@ def _read_feather(path: Path) -> Any:
             return stream.read_all()
 
 
-def _without_views(table: Any) -> Any:
+def without_views(table: Any) -> Any:
+    """Give the same values in columns that rows can be chosen from."""
     # Rows cannot be chosen from views and run lengths; plain columns hold the same values.
     for i, field in enumerate(table.schema):
         column = table.column(i)

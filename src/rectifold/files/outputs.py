@@ -123,7 +123,7 @@ def whole_files(paths: Sequence[Path]) -> Iterator[list[IO[bytes]]]:
             file.close()
             if os.path.exists(target):
                 os.chmod(file.name, stat.S_IMODE(os.stat(target).st_mode))
-        with _uninterrupted():
+        with uninterrupted():
             for name, target in zip(list(made), targets, strict=True):
                 os.replace(name, target)
                 del made[name]
@@ -157,7 +157,8 @@ def write_whole(path: Path, content: bytes) -> None:
 
 
 @contextmanager
-def _uninterrupted() -> Iterator[None]:
+def uninterrupted() -> Iterator[None]:
+    """Hold Ctrl-C off while outputs get their names."""
     # Ctrl-C between two renames would leave one output without the other. Python runs handlers
     # in the main thread only, so nowhere else is there anything to hold off.
     if threading.current_thread() is not threading.main_thread():

@@ -1,0 +1,62 @@
+"""Make a table that no small machine holds: Parquet files of Gaussian clusters, some of a minority.
+
+    python benchmarks/big_table.py FOLDER [ROWS [COLUMNS]]
+
+20,000,000 x 16 by default, about 2.5 GB, written file by file: it takes no more memory than one.
+Every row is of one of 200 clusters of 6 dimensions, seen through 16 columns with a little noise.
+One in 200 is of a minority of its own ten clusters, which lie among the others; and one label in
+1,000 of the majority is wrong, as labels of people are.
+"""
+
+import argparse
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet
+
+ROWS, COLUMNS = 20_000_000, 16
+#: Rows of a file.
+PART = 500_000
+_CLUSTERS, _MINOR, _LATENT = 200, 10, 6
+_SHARE, _WRONG, _NOISE, _SPREAD = 1 / 200, 1 / 1000, 0.05, 4.0
+
+
+def rows(number: int, count: int, columns: int = COLUMNS) -> tuple[np.ndarray, np.ndarray]:
+    """Make the rows of a file, and 1 for those of the minority."""
+    fixed = np.random.default_rng(0)
+    centres = fixed.standard_normal((_CLUSTERS + _MINOR, columns)) * _SPREAD
+    shapes = fixed.standard_normal((_CLUSTERS + _MINOR, _LATENT, columns)) / np.sqrt(_LATENT)
+    rng = np.random.default_rng([1, number])
+    minor = rng.random(count) < _SHARE
+    cluster = rng.integers(_CLUSTERS, size=count)
+    cluster[minor] = _CLUSTERS + rng.integers(_MINOR, size=int(minor.sum()))
+    X = rng.standard_normal((count, columns)) * _NOISE + centres[cluster]
+    latent = rng.standard_normal((count, _LATENT))
+    for one in range(_CLUSTERS + _MINOR):
+        mine = np.flatnonzero(cluster == one)
+        X[mine] += latent[mine] @ shapes[one]
+    y = minor | (rng.random(count) < _WRONG)
+    return X, y.astype(np.int64)
+
+
+def make(folder: Path, total: int = ROWS, columns: int = COLUMNS) -> int:
+    """Write the files; give how many bytes they take."""
+    folder.mkdir(parents=True, exist_ok=True)
+    size = 0
+    for number, first in enumerate(range(0, total, PART)):
+        X, y = rows(number, min(PART, total - first), columns)
+        table = {f"x{column}": np.ascontiguousarray(X[:, column]) for column in range(columns)}
+        path = folder / f"part-{number:05}.parquet"
+        pa.parquet.write_table(pa.table({**table, "y": y}), path, use_dictionary=["y"])
+        size += path.stat().st_size
+    return size
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("rows", type=int, nargs="?", default=ROWS)
+    parser.add_argument("columns", type=int, nargs="?", default=COLUMNS)
+    options = parser.parse_args()
+    print(f"{make(options.folder, options.rows, options.columns) / 1e9:.2f} GB")

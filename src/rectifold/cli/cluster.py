@@ -1,0 +1,280 @@
+"""A table in many Parquet files is cleaned on a Dask cluster, into as many others."""
+
+from __future__ import annotations
+
+import logging
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rectifold._timing import timed
+from rectifold.cli.clean import FACTS, Request, check_added, explain
+from rectifold.cli.labels import classes_named, read_labels
+from rectifold.cli.rows import features_of
+from rectifold.cli.wording import UsageProblem, in_words_of_the_command_line
+
+if TYPE_CHECKING:
+    import numpy as np
+    import pandas as pd
+    from numpy.typing import NDArray
+
+    from rectifold.files.pieces import Piece, Pieces
+
+#: Seconds to wait for a scheduler to answer.
+_PATIENCE = 10
+
+
+def clean_on_cluster(request: Request, scheduler: str | None, cores: int) -> dict[str, Any]:
+    """Clean a table that no machine has to hold, and write what was asked for.
+
+    Parameters
+    ----------
+    request : Request
+        What to clean, and how; its outputs are folders.
+    scheduler : str or None
+        The address of a scheduler; None for workers on this machine.
+    cores : int
+        How many of those; -1 for one a core.
+
+    Returns
+    -------
+    dict
+        As `rectifold.cli.clean.clean_file` gives it.
+    """
+    _refuse(request)
+    try:
+        from dask.utils import parse_bytes
+
+        from rectifold.dask import GMR
+    except ImportError:
+        raise UsageProblem('--engine dask needs its extra: pip install "rectifold[dask]"') from None
+    from rectifold.files.pieces import check_folders, open_pieces
+
+    settings = {name: value for name, value in request.settings.items() if name != "engine"}
+    # Cores are workers here, of one thread each.
+    settings["n_jobs"] = None
+    gmr = GMR(**settings)
+    try:
+        size = parse_bytes(gmr.block_size)
+    except ValueError:
+        raise UsageProblem(
+            f"--block-size must be a number of bytes, not {gmr.block_size!r}"
+        ) from None
+    seconds: dict[str, float] = {}
+    with timed(seconds, "read"):
+        pieces = open_pieces(str(request.source), size)
+        features = features_of(
+            pieces, request.target, {"--drop": request.drop, "--ignore": request.ignore}
+        )
+        check_added(pieces.columns, request)
+        named = {"--output": request.output, "--removed": request.removed}
+        outputs = {name: path for name, path in named.items() if path is not None}
+        check_folders(outputs, pieces)
+    with _client(scheduler, cores), warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            table = _Labelled(pieces, features, request)
+            if request.only:
+                classes = table.classes()
+                gmr.set_params(sampling_strategy=classes_named("--only", request.only, classes))
+            gmr.fit_resample(*table.collections())
+            record = gmr.rectification_
+            with timed(seconds, "write"):
+                _write(table, record, outputs)
+        except ConnectionError:
+            raise
+        except (ValueError, TypeError, RuntimeError) as problem:
+            raise UsageProblem(in_words_of_the_command_line(str(problem))) from problem
+    said = dict.fromkeys(
+        in_words_of_the_command_line(str(warning.message))
+        for warning in caught
+        if issubclass(warning.category, UserWarning) and "rectifold" in warning.filename
+    )
+    summary = record.summary()
+    without = pieces.rows - summary["rows"]
+    return {
+        **summary,
+        "seconds": {"read": seconds.pop("read"), **summary["seconds"], **seconds},
+        "warnings": [],
+        "input": str(request.source),
+        "output": None if request.output is None else str(request.output),
+        "removed_file": None if request.removed is None else str(request.removed),
+        "report": None,
+        "target": request.target,
+        "features": len(features),
+        "dropped_columns": list(request.drop),
+        "ignored_columns": list(request.ignore),
+        "missing_target": {"rows": without, "action": request.missing_target},
+        "missing_labels": list(request.missing_labels),
+        "rows_in": pieces.rows,
+        "rows_out": summary["kept"],
+        "notes": [*_on_space(gmr, request), *said],
+    }
+
+
+def _refuse(request: Request) -> None:
+    if request.report is not None:
+        raise UsageProblem(
+            "--report is for tables that fit in memory: leave it out with --engine dask"
+        )
+    if request.missing_target == "keep":
+        raise UsageProblem("--missing-target must be error or drop with --engine dask, not keep")
+    for name in ("target_recall", "time_budget"):
+        if name in request.settings:
+            option = f"--{name.replace('_', '-')}"
+            raise UsageProblem(
+                f"{option} is for approximate neighbours, and --engine dask is exact"
+            )
+
+
+def _on_space(gmr: Any, request: Request) -> list[str]:
+    """Say on how many rows the space was fitted, if that is not all of them."""
+    if gmr.space_ is None or gmr.space_rows_ >= gmr.rectification_.sizes.sum():
+        return []
+    return [
+        f"--space {request.settings['space']} was fitted on a random sample of "
+        f"{gmr.space_rows_:,} rows"
+    ]
+
+
+@contextmanager
+def _client(scheduler: str | None, cores: int) -> Iterator[None]:
+    """Connect to a scheduler, or start workers on this machine."""
+    from distributed import Client, LocalCluster
+    from joblib import effective_n_jobs
+
+    if scheduler is None:
+        # No page for browsers, and no word about workers that are told to stop.
+        with (
+            LocalCluster(
+                n_workers=effective_n_jobs(cores),
+                threads_per_worker=1,
+                dashboard_address=None,
+                silence_logs=logging.CRITICAL,
+            ) as cluster,
+            Client(cluster),
+        ):
+            yield
+        return
+    try:
+        client = Client(scheduler, timeout=_PATIENCE)
+    except (OSError, ValueError) as problem:
+        raise UsageProblem(
+            f"--scheduler: no scheduler of Dask answers at {scheduler!r} ({problem})"
+        ) from None
+    with client:
+        if not client.nthreads():
+            raise UsageProblem(f"--scheduler: {scheduler!r} has no workers; start some first")
+        yield
+
+
+class _Labelled:
+    """The rows of a table that have a label, as collections of Dask."""
+
+    def __init__(self, pieces: Pieces, features: list[str], request: Request) -> None:
+        self.pieces, self.features, self.request = pieces, features, request
+
+    def collections(self) -> tuple[Any, Any]:
+        """Features and labels, a partition a piece."""
+        import dask.dataframe as dd
+
+        both = []
+        for read, like in (
+            (self.rows, self.pieces.frame(None, self.features)),
+            (self.labels, self.pieces.frame(None, [self.request.target])[self.request.target]),
+        ):
+            both.append(dd.from_map(read, self.pieces.pieces, meta=like, enforce_metadata=False))
+        return both[0], both[1]
+
+    def classes(self) -> pd.Series[Any]:
+        """Every label once."""
+        import dask
+        import pandas as pd
+
+        found = dask.compute(*[dask.delayed(self.some_classes)(one) for one in self.pieces.pieces])
+        return pd.Series([label for part in found for label in part])
+
+    def some_classes(self, piece: Piece) -> list[Any]:
+        """Every label of a piece once."""
+        labels: list[Any] = self.labels(piece).unique().tolist()
+        return labels
+
+    def rows(self, piece: Piece) -> pd.DataFrame:
+        """Read features."""
+        frame = self.pieces.frame(piece, self.features)
+        missing = self.target(piece)[1]
+        return frame[~missing] if missing.any() else frame
+
+    def labels(self, piece: Piece) -> pd.Series[Any]:
+        """Read labels."""
+        return self.target(piece)[0]
+
+    def target(self, piece: Piece) -> tuple[pd.Series[Any], NDArray[np.bool_]]:
+        """Read labels, and which rows have none."""
+        name = self.request.target
+        column = piece.read([name]).frame([name])[name]
+        labels, missing, _ = read_labels(
+            column, is_text=False, missing_labels=self.request.missing_labels
+        )
+        if missing.any() and self.request.missing_target == "error":
+            first = piece.first + int(missing.argmax())
+            raise UsageProblem(
+                f"target {name!r}: row {first} (counted from 0) has no label, and others may not "
+                "either; --missing-target drop leaves them out"
+            )
+        return labels, missing
+
+
+def _write(table: _Labelled, record: Any, outputs: dict[str, Path]) -> None:
+    """Write a file a piece, and give folders their names when all are there."""
+    from dask import delayed
+
+    from rectifold.dask.cluster import Cluster
+    from rectifold.files.pieces import whole_folders
+
+    cluster = Cluster()
+    pieces = table.pieces.pieces
+    with whole_folders(list(outputs.values())) as folders:
+        for name, folder in zip(outputs, folders, strict=True):
+            tasks = [
+                delayed(_write_one, pure=False)(
+                    table, piece, told, record.classes, folder / f"part-{number:05}.parquet", name
+                )
+                for number, (piece, told) in enumerate(zip(pieces, record.told(), strict=True))
+            ]
+            written = [path for path in cluster.gather(tasks) if path is not None]
+            # What a worker that died left behind.
+            for path in folder.iterdir():
+                if path not in written:
+                    path.unlink()
+
+
+def _write_one(
+    table: _Labelled,
+    piece: Piece,
+    told: dict[str, Any],
+    classes: NDArray[Any],
+    path: Path,
+    output: str,
+) -> Path | None:
+    """Write the rows of a piece that stay, or those that go and why."""
+    import numpy as np
+
+    from rectifold.dask.record import column
+    from rectifold.files.pieces import write_piece
+
+    missing = table.target(piece)[1]
+    gone = missing.copy()
+    removed = column(told, "removed", classes)
+    gone[~missing] = removed
+    if output == "--output":
+        write_piece(piece, ~gone, path, drop=table.request.drop)
+        return path
+    if not gone.any():
+        return None
+    facts = [column(told, name, classes) for name in FACTS]
+    added = explain(facts, np.flatnonzero(~missing), gone, piece.first)
+    write_piece(piece, gone, path, drop=table.request.drop, added=added)
+    return path
