@@ -4,8 +4,8 @@
 
 20,000,000 x 16 by default, about 2.5 GB, written file by file: it takes no more memory than one.
 Every row is of one of 200 clusters of 6 dimensions, seen through 16 columns with a little noise.
-One in 200 is of a minority of its own ten clusters, which lie among the others; and one label in
-1,000 of the majority is wrong, as labels of people are.
+One in 200 is of a minority of its own ten clusters, which lie among the others. Labels are wrong as
+those of people are: one in 1,000 of the majority, one in 50 of the minority.
 """
 
 import argparse
@@ -19,7 +19,8 @@ ROWS, COLUMNS = 20_000_000, 16
 #: Rows of a file.
 PART = 500_000
 _CLUSTERS, _MINOR, _LATENT = 200, 10, 6
-_SHARE, _WRONG, _NOISE, _SPREAD = 1 / 200, 1 / 1000, 0.05, 4.0
+_SHARE, _NOISE, _SPREAD = 1 / 200, 0.05, 1.0
+_WRONG, _WRONG_MINOR = 1 / 1000, 1 / 50
 
 
 def rows(number: int, count: int, columns: int = COLUMNS) -> tuple[np.ndarray, np.ndarray]:
@@ -36,7 +37,7 @@ def rows(number: int, count: int, columns: int = COLUMNS) -> tuple[np.ndarray, n
     for one in range(_CLUSTERS + _MINOR):
         mine = np.flatnonzero(cluster == one)
         X[mine] += latent[mine] @ shapes[one]
-    y = minor | (rng.random(count) < _WRONG)
+    y = minor ^ (rng.random(count) < np.where(minor, _WRONG_MINOR, _WRONG))
     return X, y.astype(np.int64)
 
 

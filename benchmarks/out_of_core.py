@@ -1,0 +1,103 @@
+"""A table larger than the memory of its workers, cleaned from Parquet to Parquet on two of them.
+
+    python benchmarks/out_of_core.py [--rows 20000000] [--memory 1.5GB] [--folder FOLDER]
+
+Makes the table (see big_table.py), starts two workers of one thread with so much memory each, and
+runs ``rectifold clean --engine dask`` on them. Written down are the seconds of every stage, how many
+rows were searched for, what the workers took at most (the kernel's own high-water mark), how often
+one of them was restarted, and how much went over the network.
+"""
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import big_table
+from distributed import Client, LocalCluster
+from recording import write
+
+RESULTS = Path(__file__).parents[1] / "results" / "dask"
+
+
+def high_water_mark() -> tuple[int, int]:
+    """Tell, on a worker, which process it is and how much memory it has taken at most, in bytes."""
+    import os
+
+    with open("/proc/self/status") as status:
+        line = next(line for line in status if line.startswith("VmHWM"))
+    return os.getpid(), int(line.split()[1]) * 1024
+
+
+def traffic(dask_worker: object) -> int:
+    """Tell how many bytes a worker has been sent by others."""
+    return int(dask_worker.transfer_incoming_bytes_total)  # type: ignore[attr-defined]
+
+
+def main() -> None:
+    """Make the table, clean it, and write down what that took."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rows", type=int, default=big_table.ROWS)
+    parser.add_argument("--memory", default="1.5GB")
+    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--folder", type=Path, help="where the table is made, and kept")
+    parser.add_argument("--name", default="out_of_core")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = options.folder or Path(scratch) / "table"
+        files = sorted(folder.glob("*.parquet"))
+        size = sum(file.stat().st_size for file in files) or big_table.make(folder, options.rows)
+        with (
+            LocalCluster(
+                n_workers=options.workers,
+                threads_per_worker=1,
+                memory_limit=options.memory,
+                dashboard_address=None,
+                local_directory=scratch,
+            ) as cluster,
+            Client(cluster) as client,
+        ):
+            first = client.run(high_water_mark)
+            command = [
+                *(sys.executable, "-m", "rectifold", "clean", f"{folder}/*.parquet"),
+                *("--engine", "dask", "--scheduler", cluster.scheduler_address),
+                *("--target", "y", "--space", "none", "--json"),
+                *("-o", f"{scratch}/cleaned"),
+            ]
+            begin = time.perf_counter()
+            with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as running:
+                peaks: dict[int, int] = {}
+                while running.poll() is None:
+                    for pid, peak in client.run(high_water_mark, on_error="ignore").values():
+                        peaks[pid] = peak
+                    time.sleep(1)
+                told = running.stdout.read() if running.stdout else ""
+            seconds = time.perf_counter() - begin
+            if running.returncode:
+                raise SystemExit(running.returncode)
+            moved = sum(client.run(traffic).values())
+        found = json.loads(told)
+        write(
+            options.name,
+            RESULTS,
+            more=("dask", "distributed", "pyarrow"),
+            rows=found["rows"],
+            gigabytes=round(size / 1e9, 2),
+            workers=options.workers,
+            memory_limit=options.memory,
+            seconds_in_all=round(seconds, 1),
+            seconds={stage: round(one, 1) for stage, one in found["seconds"].items()},
+            searched_for=found["rows"] - found["certified"],
+            classes=found["classes"],
+            megabytes_at_most=[round(peak / 1e6) for peak in peaks.values()],
+            restarts=len(peaks) - len(first),
+            megabytes_between_workers=round(moved / 1e6),
+        )
+        print(json.dumps(json.loads((RESULTS / f"{options.name}.json").read_text()), indent=1))
+
+
+if __name__ == "__main__":
+    main()
