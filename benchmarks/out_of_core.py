@@ -4,8 +4,8 @@
 
 Makes the table (see big_table.py), starts two workers of one thread with so much memory each, and
 runs ``rectifold clean --engine dask`` on them. Written down are the seconds of every stage, how many
-rows were searched for, what the workers took at most (the kernel's own high-water mark), how often
-one of them was restarted, and how much went over the network.
+rows were searched for, what the workers took at most (the kernel's own high-water mark), and how
+often one of them was restarted.
 """
 
 import argparse
@@ -30,11 +30,6 @@ def high_water_mark() -> tuple[int, int]:
     with open("/proc/self/status") as status:
         line = next(line for line in status if line.startswith("VmHWM"))
     return os.getpid(), int(line.split()[1]) * 1024
-
-
-def traffic(dask_worker: object) -> int:
-    """Tell how many bytes a worker has been sent by others."""
-    return int(dask_worker.transfer_incoming_bytes_total)  # type: ignore[attr-defined]
 
 
 def main() -> None:
@@ -78,7 +73,6 @@ def main() -> None:
             seconds = time.perf_counter() - begin
             if running.returncode:
                 raise SystemExit(running.returncode)
-            moved = sum(client.run(traffic).values())
         found = json.loads(told)
         write(
             options.name,
@@ -94,7 +88,6 @@ def main() -> None:
             classes=found["classes"],
             megabytes_at_most=[round(peak / 1e6) for peak in peaks.values()],
             restarts=len(peaks) - len(first),
-            megabytes_between_workers=round(moved / 1e6),
         )
         print(json.dumps(json.loads((RESULTS / f"{options.name}.json").read_text()), indent=1))
 

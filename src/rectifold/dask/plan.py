@@ -39,7 +39,7 @@ def blocks(counts: Sequence[int], columns: int, size: int, threads: int) -> list
     columns : int
         Numbers of a row.
     size : int
-        Bytes that a block takes, about; more, if a single partition does.
+        Bytes that a block takes at most, unless a single partition takes more.
     threads : int
         There are so many blocks at least, as far as there are partitions.
 
@@ -49,7 +49,17 @@ def blocks(counts: Sequence[int], columns: int, size: int, threads: int) -> list
         Without those that are empty.
     """
     n = sum(counts)
-    number = max(threads, -(-8 * max(1, columns) * n // size))
+    most = max(1, size // (8 * max(1, columns)))
+    number = max(threads, -(-n // most))
+    while True:
+        cut = _joined(counts, n, number)
+        if all(block.rows <= most or len(block.partitions) == 1 for block in cut):
+            return cut
+        number += 1
+
+
+def _joined(counts: Sequence[int], n: int, number: int) -> list[Block]:
+    """Join partitions to at most so many blocks, about equally large."""
     cut: dict[int, Block] = {}
     for partition, (rows, first) in enumerate(zip(counts, starts(counts), strict=True)):
         if rows:

@@ -144,7 +144,7 @@ def _found_among(
     bounds = np.where(ground.frame.resolves(bounds, places), bounds, np.inf)
     which = ground.frame.leaves.of(TARGET)
     for found in remaining.search(
-        ground.frame, ground.weights, k, places, bounds, workers, which=which
+        ground.frame, ground.weights, k, places, bounds, workers, which=which, tight=True
     ):
         yield from _expanded(ground, found, k)
 

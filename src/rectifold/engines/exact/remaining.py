@@ -42,6 +42,7 @@ def search(
     workers: Workers,
     *,
     which: Ints | None = None,
+    tight: bool = False,
 ) -> Iterator[Found]:
     """Find the points that can be among the k nearest rows.
 
@@ -61,6 +62,8 @@ def search(
         Share the work.
     which : ndarray of int, default=None
         The leaves to look at; all, by default.
+    tight : bool, default=False
+        Whether bounds, where they are finite, are as low as the nearest leaves would make them.
 
     Yields
     ------
@@ -68,7 +71,7 @@ def search(
         For every query once. Where some leaves are left out, k rows may not be found.
     """
     which = np.arange(frame.leaves.n) if which is None else which
-    look = _Look(frame, weights, k, which)
+    look = _Look(frame, weights, k, which, tight)
     coarse: list[tuple[Ints, Floats]] = []
     # Not by the number of workers, so that they change nothing.
     count = max(-(-len(places) // _QUERIES), min(4, -(-len(places) // 300)))
@@ -79,7 +82,9 @@ def search(
     again = np.concatenate([some for some, _ in coarse])
     if len(again):
         tighter = np.concatenate([bound for _, bound in coarse])
-        yield from search(frame.finer(), weights, k, again, tighter, workers, which=which)
+        yield from search(
+            frame.finer(), weights, k, again, tighter, workers, which=which, tight=tight
+        )
 
 
 def estimate(
@@ -106,11 +111,15 @@ class _Look:
     k: int
     #: The leaves to look at.
     which: Ints
+    #: Whether finite bounds are good enough.
+    tight: bool = False
 
     def __call__(self, task: tuple[Ints, Floats]) -> tuple[list[Found], tuple[Ints, Floats]]:
         """Search for some queries; give back those for which rounding is too coarse."""
         places, bounds = task
-        bounds, pairs = self._tightened(places, bounds)
+        pairs = 0
+        if not self.tight or not np.isfinite(bounds).all():
+            bounds, pairs = self._tightened(places, bounds)
         if self.frame.dtype == np.float64:
             fine = np.ones(len(places), dtype=bool)
         else:
