@@ -50,7 +50,7 @@ def main() -> None:
                 n_workers=options.workers,
                 threads_per_worker=1,
                 memory_limit=options.memory,
-                dashboard_address=None,
+                dashboard_address="127.0.0.1:0",
                 local_directory=scratch,
             ) as cluster,
             Client(cluster) as client,

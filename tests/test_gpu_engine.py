@@ -14,13 +14,14 @@ from sklearn.preprocessing import StandardScaler
 
 from rectifold import GMR, RectifiedClassifier
 from rectifold.datasets import load_wine_quality
-from rectifold.engines import choose, exact, search
+from rectifold.engines import choose, exact, parts, search
 from rectifold.engines.contract import Looked, Proposal
 from rectifold.engines.rounding import Rounding, rounding
 from rectifold.engines.settle import settle
 from rectifold.path import rectify_all
-from rectifold.space import Points
+from rectifold.space import Points, comparable
 from rectifold.votes import count_votes
+from reference import neighbours
 from tables import HARD, check, cloud, points_of
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed: rectifold[gpu]")
@@ -194,6 +195,23 @@ def in_one_piece(self, total, each, work):
         yield slice(0, total), work(slice(0, total))
 
 
+def fill_once(where, name, number, monkeypatch):
+    """Let a device be full when something is done for such a time; give the list of calls."""
+    whole, calls = getattr(where, name), []
+
+    def full(*given):
+        calls.append(given)
+        if len(calls) == number:
+            raise torch.OutOfMemoryError("CUDA out of memory.")
+        return whole(*given)
+
+    monkeypatch.setattr(where, name, full)
+    monkeypatch.setattr(devices.Budget, "pieces", in_one_piece)
+    # Another name of the CPU, so that home is not the host.
+    monkeypatch.setattr(devices, "home_of", lambda *_: torch.device("cpu:0"))
+    return calls
+
+
 class TestMemory:
     def test_work_that_does_not_fit_is_done_in_smaller_pieces(self, monkeypatch):
         X, labels = cloud(3000, 10), np.arange(3000) % 2
@@ -228,25 +246,33 @@ class TestMemory:
     def test_where_the_device_is_full_the_search_goes_on_with_points_on_the_host(
         self, where, name, monkeypatch
     ):
-        whole, calls = getattr(where, name), []
-
-        def full(*given):
-            calls.append(given)
-            if len(calls) == 2 - (where is gpu):
-                raise torch.OutOfMemoryError("CUDA out of memory.")
-            return whole(*given)
-
         X, labels = cloud(2000, 5), np.arange(2000) // 1000
         X[:1000] += 2
-        monkeypatch.setattr(where, name, full)
-        monkeypatch.setattr(devices.Budget, "pieces", in_one_piece)
-        # Another name of the CPU, so that home is not the host.
-        monkeypatch.setattr(devices, "home_of", lambda *_: torch.device("cpu:0"))
+        calls = fill_once(where, name, 2 - (where is gpu), monkeypatch)
         check(X, 15, labels=labels, engine=on("cpu"))
         calls.clear()
         answers = list(on("cpu")(points_of(X), labels, 15))
         rows = [answer.rows for answer in answers if not isinstance(answer, Looked)]
         np.testing.assert_array_equal(np.sort(np.concatenate(rows)), np.arange(2000))
+
+    @pytest.mark.parametrize(
+        ("where", "name", "number"),
+        [(gpu, "_prepare", 1), (remaining, "roots", 2), (gpu, "ordered", 2)],
+    )
+    def test_so_does_the_search_among_some_rows(self, where, name, number, monkeypatch):
+        # Some are found in double precision, before the others.
+        X = np.concatenate((HARD["tight clusters far apart"], cloud(300, 8) * 1e5))
+        points, rows = points_of(X), np.arange(150, 600)
+        expected = parts.nearest(points, 400, rows, 15, engine="exact")
+        calls = fill_once(where, name, number, monkeypatch)
+        found = parts.nearest(points, 400, rows, 15, engine="gpu", device="cpu")
+        assert len(calls) > number
+        np.testing.assert_array_equal(found[0], expected[0])
+        np.testing.assert_array_equal(found[1], expected[1])
+        calls.clear()
+        proposals = list(gpu.propose_among(points, 400, rows, 15, device="cpu"))
+        asked = np.concatenate([proposal.rows for proposal in proposals])
+        np.testing.assert_array_equal(np.sort(asked), rows)
 
     @pytest.mark.gpu
     def test_data_larger_than_the_device_streams_from_the_host(self):
@@ -405,6 +431,164 @@ class TestChoice:
             model = RectifiedClassifier(LogisticRegression(), sampler=sampler, cv=2, random_state=0)
             scores.append(model.fit(StandardScaler().fit_transform(X), y).search_results_["gain"])
         np.testing.assert_array_equal(*scores)
+
+
+def without(X, every):
+    X = X.copy()
+    X[::every] = 0
+    return X
+
+
+#: Tables of which a part is looked at, and their metrics.
+IN_PARTS = {
+    "a cloud": (cloud(), "euclidean"),
+    "ties and duplicates": (np.round(cloud(400, 3)), "euclidean"),
+    "ties and duplicates, squared": (np.round(cloud(400, 3)), "sqeuclidean"),
+    "many rows": (np.round(cloud(5000, 4), 1), "euclidean"),
+    "many features": (cloud(200, 150), "sqeuclidean"),
+    "one row": (cloud(1, 2), "euclidean"),
+    "few rows": (cloud(6, 2), "euclidean"),
+    "equal rows": (np.ones((50, 3)), "euclidean"),
+    "directions": (np.round(cloud(400, 3)) + 0.5, "cosine"),
+    "rows without a direction": (without(np.round(cloud(400, 3)), 5), "cosine"),
+    "few rows with a direction": (np.eye(40)[:, :5], "cosine"),
+    "no row with a direction": (np.zeros((20, 3)), "cosine"),
+    "thin rows": (sparse.csr_array(np.round(cloud(200, 8) / 2)), "euclidean"),
+} | {
+    name: (HARD[name], "euclidean")
+    for name in (
+        "denormal squares",
+        "denormal",
+        "huge",
+        "near-ties of single precision",
+        "one outlier beyond single precision",
+        "tight clusters far apart",
+    )
+}
+
+
+def compare_nearest(points, targets, rows, k, device):
+    """Compare neighbours among some rows with those of the exact engine, however far they are."""
+    here = {"engine": "gpu", "device": device}
+    indices, distances = parts.nearest(points, targets, rows, k, engine="exact")
+    found = parts.nearest(points, targets, rows, k, **here)
+    np.testing.assert_array_equal(found[0], indices)
+    np.testing.assert_array_equal(found[1], distances)
+    rng = np.random.default_rng(targets)
+    # Exactly as far as one of them is, and less: too little for all, or for any.
+    within = distances[np.arange(len(rows)), rng.integers(0, k, len(rows))]
+    finite = np.isfinite(within)
+    within[finite] *= rng.choice([1, 0.3, 0], finite.sum(), p=[0.8, 0.1, 0.1])
+    found = parts.nearest(points, targets, rows, k, within=within, **here)
+    useful = distances <= within[:, None]
+    np.testing.assert_array_equal(found[0][useful], indices[useful])
+    np.testing.assert_array_equal(found[1][useful], distances[useful])
+    # What is given besides is farther.
+    beyond = np.broadcast_to(within[:, None], useful.shape)[~useful]
+    assert (found[1][~useful] > beyond).all()
+
+
+class TestParts:
+    @pytest.mark.parametrize("device", DEVICES)
+    @pytest.mark.parametrize("name", IN_PARTS)
+    def test_neighbours_among_some_rows_are_those_of_the_exact_engine(
+        self, name, device, monkeypatch
+    ):
+        go("small leaves", monkeypatch)
+        X, metric = IN_PARTS[name]
+        points = comparable(X, metric)
+        rng = np.random.default_rng(0)
+        for targets in {0, 1, points.n // 2, points.n}:
+            for k in (1, 15):
+                rows = np.flatnonzero(rng.random(points.n) < rng.choice([0.1, 0.9]))
+                compare_nearest(points, targets, rows, k, device)
+
+    @pytest.mark.parametrize("device", DEVICES)
+    @pytest.mark.parametrize(
+        "name",
+        ["ties and duplicates", "rows without a direction", "near-ties of single precision"],
+    )
+    def test_so_they_are_whichever_way_is_taken(self, name, device, way):
+        X, metric = IN_PARTS[name]
+        points = comparable(X, metric)
+        compare_nearest(points, points.n // 2, np.arange(points.n // 3, points.n), 15, device)
+
+    @pytest.mark.parametrize("device", DEVICES)
+    def test_every_row_is_answered_for_once_and_with_targets_alone(self, device, monkeypatch):
+        go("in pieces", monkeypatch)
+        X = without(np.round(cloud(400, 3)), 5)
+        rows, within = np.arange(50, 400, 2), np.resize([0, 0.1, np.inf], 175)
+        proposals = list(
+            gpu.propose_among(comparable(X, "cosine"), 100, rows, 5, within=within, device=device)
+        )
+        asked = np.concatenate([proposal.rows for proposal in proposals])
+        np.testing.assert_array_equal(np.sort(asked), rows)
+        assert max(proposal.candidates.max(initial=0) for proposal in proposals) < 100
+
+    @pytest.mark.parametrize("device", DEVICES)
+    def test_distances_come_from_the_device_in_order_be_they_few_or_many(self, device):
+        points, rows, k = points_of(np.round(cloud(400, 3))), np.arange(100, 400), 5
+        indices, distances = parts.nearest(points, 200, rows, k, engine="exact")
+        for within in (None, distances[:, 2], distances[:, 2] / 4):
+            proposals = gpu.propose_among(points, 200, rows, k, within=within, device=device)
+            counts = np.zeros(300, dtype=np.intp)
+            for proposal in proposals:
+                counts[proposal.rows - 100] = np.diff(proposal.offsets)
+                owner = np.repeat(proposal.rows - 100, np.diff(proposal.offsets))
+                place = np.concatenate([np.arange(count) for count in np.diff(proposal.offsets)])
+                np.testing.assert_array_equal(proposal.candidates, indices[owner, place])
+                np.testing.assert_array_equal(proposal.distances, distances[owner, place])
+            assert counts.max() == k
+            assert (counts.min() < k) == (within is not None)
+
+    @pytest.mark.parametrize("device", DEVICES)
+    def test_products_are_in_full_precision_between_which_the_program_has_its_own(self, device):
+        points = points_of(HARD["near-ties of single precision"])
+        rows = np.arange(100, 300)
+        expected = parts.nearest(points, 200, rows, 15, engine="exact")
+        torch.set_float32_matmul_precision("medium")
+        try:
+            with torch.autocast(device, dtype=torch.bfloat16):
+                found = parts.nearest(points, 200, rows, 15, engine="gpu", device=device)
+            for answers in (
+                gpu.propose_among(points, 200, rows, 15, device=device),
+                gpu.certify_only(points, np.zeros(300, dtype=np.intp), 15, device=device),
+            ):
+                next(answers)
+                assert torch.get_float32_matmul_precision() == "medium"
+                answers.close()
+        finally:
+            torch.set_float32_matmul_precision("highest")
+        np.testing.assert_array_equal(found[0], expected[0])
+        np.testing.assert_array_equal(found[1], expected[1])
+
+    @pytest.mark.parametrize("device", DEVICES)
+    @pytest.mark.parametrize(
+        "name", [name for name in IN_PARTS if name not in ("one row", "many rows")]
+    )
+    def test_certificates_are_true_and_only_of_the_class(self, name, device, monkeypatch):
+        go("small leaves", monkeypatch)
+        X, metric = IN_PARTS[name]
+        points = comparable(X, metric)
+        X = X.toarray() if sparse.issparse(X) else X
+        for k in (1, 15):
+            nearest, _ = neighbours(X, min(k, points.n - 1), metric=metric)
+            for share in (0.05, 0.5, 0.9):
+                friends = np.quantile(X[:, 0], share) <= X[:, 0]
+                held = parts.certified(points, friends, k, engine="gpu", device=device)
+                assert not held[~friends].any()
+                assert friends[nearest[held]].all()
+                assert points.n > k or not held.any()
+
+    @pytest.mark.parametrize("device", DEVICES)
+    @pytest.mark.parametrize("friends", [200, 3000])
+    def test_rows_among_their_own_hold_certificates_be_they_few_or_many(self, friends, device):
+        X = cloud(6000, 3)
+        X[:friends] += 100
+        held = parts.certified(
+            points_of(X), np.arange(6000) < friends, 5, engine="gpu", device=device
+        )
+        np.testing.assert_array_equal(held, np.arange(6000) < friends)
 
 
 def spoilt_cell(X, value):

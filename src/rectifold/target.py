@@ -74,6 +74,8 @@ def tally(y: Any, part: int) -> tuple[Labels, Ints]:
         The labels that occur there, sorted, and how often each does.
     """
     y = _flat(y)
+    if not len(y):
+        return y, np.empty(0, dtype=np.intp)
     _refuse_missing(y, part)
     return np.unique(_of_one_type(y), return_counts=True)
 

@@ -62,8 +62,14 @@ class Certifier:
             enemies=torch.full_like(frame.squares, ceiling),
         )
 
-    def certify(self) -> Iterator[Tensor]:
-        """Yield places of points that hold a certificate, as they become known."""
+    def certify(self, *, small: bool = False) -> Iterator[Tensor]:
+        """Yield places of points that hold a certificate, as they become known.
+
+        Parameters
+        ----------
+        small : bool
+            Whether to look for those of small classes too, since nobody will search for their rows.
+        """
         leaves, standing = self.frame.leaves, self.standing
         for part, kth in self.frame.budget.pieces(
             leaves.n, (leaves.size + 3 * self.frame.table.shape[1]) * leaves.size, self._at_home
@@ -76,7 +82,8 @@ class Certifier:
         doubtful = []
         labels, counts = torch.unique(leaves.labels, return_counts=True)
         for label, count in zip(labels.tolist(), counts.tolist(), strict=True):
-            if label < 0 or count < min(_SMALL / leaves.size, _PART * leaves.n):
+            few = count < min(_SMALL / leaves.size, _PART * leaves.n)
+            if label < 0 or (few and not small):
                 continue
             mine = (leaves.labels == label).repeat_interleave(leaves.size)
             hopeful = mine & ~standing.certified & (standing.bounds < math.inf)

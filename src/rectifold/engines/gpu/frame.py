@@ -202,6 +202,13 @@ class Frame:
         least: Tensor = self.rounding.at_least(found, self.squares[places])
         return least
 
+    def scaled(self, squares: Tensor) -> Tensor:
+        """Squared distances of points become those of their coordinates."""
+        # Twice, as the square of the factor may be out of range. What is too small to be told apart
+        # from nothing is left a little above it.
+        factor = 2.0**self.exponent
+        return (squares * factor * factor).clamp(min=1e-290)
+
     def finer(self) -> "Frame":
         """The same points in float64, where float64 is computed."""
         budget = Budget(self.home)

@@ -1,6 +1,6 @@
 """Rows grouped by equality on a device, as `rectifold.engines.exact.groups` does on the CPU."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 
@@ -20,6 +20,13 @@ class Groups:
     #: Where the rows of each point begin in `members`, and how many there are.
     starts: Tensor
     counts: Tensor
+    #: How many of those may be found, the first ones: all, if not said otherwise.
+    targets: Tensor
+
+    def first(self, limit: int) -> "Groups":
+        """The same where only the rows before the row `limit` may be found."""
+        rows = torch.arange(int(self.counts.sum()), device=self.counts.device)
+        return replace(self, targets=self.reduced((rows < limit).long(), "sum"))
 
     def rows(self, points: Tensor) -> tuple[Tensor, Tensor]:
         """All rows that lie on some points, and for each the number of its point among them."""
@@ -37,15 +44,19 @@ class Groups:
         within = torch.arange(len(owner), device=owner.device) - begins[owner]
         return self.members[self.starts[points][owner] + within]
 
+    def reduced(self, values: Tensor, how: str) -> Tensor:
+        """Reduce a value of each row to one of each point: to its "sum", "amin" or "amax"."""
+        if self.members is None:
+            return values
+        owner = torch.repeat_interleave(self.counts)
+        nothing = values.new_zeros(len(self.counts))
+        return nothing.scatter_reduce_(0, owner, values[self.members], how, include_self=False)
+
     def classes(self, labels: Tensor, least: int) -> Tensor:
         """The class of each point, `MIXED` where its rows disagree or its class has few points."""
         classes = labels
         if self.members is not None:
-            ordered = labels[self.members]
-            owner = torch.repeat_interleave(self.counts)
-            lowest = torch.full_like(self.counts, torch.iinfo(torch.int64).max)
-            lowest.scatter_reduce_(0, owner, ordered, "amin")
-            highest = torch.full_like(self.counts, -1).scatter_reduce_(0, owner, ordered, "amax")
+            lowest, highest = (self.reduced(labels, how) for how in ("amin", "amax"))
             classes = torch.where(lowest == highest, lowest, MIXED)
         sizes = torch.bincount(classes[classes != MIXED], minlength=1)
         few = (classes == MIXED) | (sizes[classes.clamp(min=0)] < least)
@@ -80,12 +91,13 @@ def group(values: Tensor, budget: Budget) -> Groups:
         pieces = budget.pieces(len(alike), 4 * values.shape[1], equal)
         alike = alike[torch.cat([same for _, same in pieces])]
     if not len(alike):
-        return Groups(values, None, every, torch.ones_like(every))
+        counts = torch.ones_like(every)
+        return Groups(values, None, every, counts, counts)
     begins = torch.ones(n, dtype=torch.bool, device=values.device)
     begins[alike + 1] = False
     starts = torch.nonzero(begins).ravel()
     counts = torch.diff(starts, append=starts.new_tensor([n]))
-    return Groups(values[members[starts]], members, starts, counts)
+    return Groups(values[members[starts]], members, starts, counts, counts)
 
 
 def _keys(values: Tensor, budget: Budget) -> Tensor:

@@ -1,5 +1,6 @@
 """The search on a device for rows without a certificate, down to the order of their neighbours."""
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
@@ -9,6 +10,7 @@ from torch.nn import functional
 from rectifold._summing import add_columns, roots
 from rectifold._typing import Tensor
 from rectifold.engines.exact.groups import MIXED
+from rectifold.engines.exact.leaves import EMPTY
 from rectifold.engines.exact.remaining import FIRST
 from rectifold.engines.gpu.certificates import by_leaf
 from rectifold.engines.gpu.devices import TooMuchError
@@ -64,6 +66,8 @@ class Searcher:
     metric: str
     #: A distance at which rows of other classes lie that are not among the points.
     ceiling: float
+    #: The leaves to look at.
+    which: Tensor
 
     def search(self, places: Tensor, bounds: Tensor) -> Iterator[Found]:
         """Search for the neighbours of some places, with bounds on how far they can be.
@@ -71,9 +75,11 @@ class Searcher:
         Yields
         ------
         Found
-            For every place once.
+            For every place once. Where some leaves are left out, k rows may not be found.
         """
         frame = self.frame
+        number = FIRST
+        bounds = self._tightened(places, bounds, number)
         if frame.table.dtype != torch.float64:
             # What rounding hides now, it hides behind lower bounds as well.
             coarse = ~frame.rounding.resolves(bounds, frame.squares[places])
@@ -81,16 +87,14 @@ class Searcher:
                 again = replace(self, frame=frame.finer())
                 yield from again.search(places[coarse], bounds[coarse])
                 places, bounds = places[~coarse], bounds[~coarse]
-        number = FIRST
-        bounds = self._tightened(places, bounds, number)
-        while self._crowded(places, bounds) and number < frame.leaves.n:
+        while self._crowded(places, bounds) and number < len(self.which):
             number *= _GROWTH
             bounds = self._tightened(places, bounds, number)
 
         def collect(part: slice) -> Found:
             return self._judged(*self._collected(places[part], bounds[part]))
 
-        each = 2 * frame.leaves.n + frame.table.shape[1]
+        each = 2 * len(self.which) + frame.table.shape[1]
         for _, found in frame.budget.pieces(len(places), each, collect):
             yield found
 
@@ -113,18 +117,18 @@ class Searcher:
     def _tightened(self, places: Tensor, bounds: Tensor, number: int) -> Tensor:
         """Lower bounds to the k-th nearest point of the nearest leaves."""
         frame = self.frame
-        number = min(number, frame.leaves.n)
+        number = min(number, len(self.which))
         # The row itself is among them, so k + 1 are counted.
         if number * frame.leaves.size <= self.k or not len(places):
             return bounds
-        every = torch.arange(frame.leaves.n, device=frame.device)
+        which = self.which.to(frame.device)
 
         def look(part: slice) -> Tensor:
             some = places[part]
-            kth = self._kth(some, frame.nearest(some, every, number))
+            kth = self._kth(some, frame.nearest(some, which, number))
             return torch.minimum(bounds[part], frame.at_most(kth, some))
 
-        each = frame.leaves.n + number * frame.leaves.size
+        each = len(which) + number * frame.leaves.size
         pieces = frame.budget.pieces(len(places), each, look)
         return torch.cat([lower for _, lower in pieces])
 
@@ -142,11 +146,11 @@ class Searcher:
     def _hits(self, places: Tensor, bounds: Tensor) -> tuple[Tensor, Tensor, int]:
         """All points within the bounds: whose, at which place, and how many pairs that took."""
         frame, home = self.frame, self.frame.home
-        every = torch.arange(frame.leaves.n, device=frame.device)
-        leaf, query = torch.nonzero(frame.near(places, bounds, every).T, as_tuple=True)
+        which = self.which.to(frame.device)
+        leaf, query = torch.nonzero(frame.near(places, bounds, which).T, as_tuple=True)
         within = frame.rounding.above(bounds, frame.squares[places])
         hits, held, pairs = [], 0, 0
-        blocks = blocks_of(query, leaf, len(places))
+        blocks = blocks_of(query, which[leaf], len(places))
         for some, products in frame.look(frame.queries(places, within), blocks):
             block, who, point = torch.nonzero(products > 0, as_tuple=True)
             pairs += products.numel()
@@ -183,19 +187,23 @@ class Searcher:
             return add_columns(difference.new_zeros(len(difference)), squares)
 
         parts = self.frame.budget.pieces(len(left), 6 * values.shape[1], some)
-        squares = torch.cat([part for _, part in parts])
+        squares = torch.cat([values.new_empty(0), *(part for _, part in parts)])
         if self.metric == "cosine":
             return squares / 2
         return squares if self.metric == "sqeuclidean" else roots(squares)
 
     def _kept(self, owner: Tensor, neighbours: Tensor, distances: Tensor, n: int) -> Tensor:
         """Tell which are no farther than the k-th nearest row, of neighbours in order."""
-        rows = torch.cumsum(self.groups.counts[neighbours], 0)
-        starts = torch.searchsorted(owner, torch.arange(n, device=owner.device))
+        if not len(owner):
+            return torch.ones_like(owner, dtype=torch.bool)
+        every = torch.arange(n, device=owner.device)
+        rows = torch.cumsum(self.groups.targets[neighbours], 0)
+        starts = torch.searchsorted(owner, every)
         before = torch.where(starts > 0, rows[(starts - 1).clamp(min=0)], 0)
-        # With the row itself that makes k + 1.
-        last = torch.searchsorted(rows, before + self.k + 1)
-        return distances <= distances[last.clamp(max=len(rows) - 1)][owner]
+        # With the row itself that makes k + 1. Who has fewer keeps them all.
+        last = torch.searchsorted(rows, before + self.k + 1).clamp(max=len(rows) - 1)
+        farthest = distances[last].masked_fill(owner[last] != every, math.inf)
+        return distances <= farthest[owner]
 
     def _judged(
         self, points: Tensor, owner: Tensor, neighbours: Tensor, distances: Tensor, pairs: int
@@ -229,26 +237,31 @@ def ordered(found: Found, groups: Groups, k: int) -> tuple[Tensor, Tensor, Tenso
     rows : Tensor of shape (n_rows,)
         All rows on the points.
     indices, distances : Tensor of shape (n_rows, k)
-        The neighbours of each.
+        The neighbours of each; where there are fewer, the rest is `EMPTY`, at an infinite distance.
     """
     lengths = torch.diff(found.offsets)
     owner = torch.repeat_interleave(lengths)
     # Of equally distant rows the first k + 1 are enough: the order prefers low indices.
-    take = groups.counts[found.candidates].clamp(max=k + 1)
+    take = groups.targets[found.candidates].clamp(max=k + 1)
     which = torch.repeat_interleave(take)
     candidates = groups.some_rows(found.candidates, take, which)
     owner, distances = owner[which], found.distances[which]
     order = torch.argsort(candidates)
     for key in (distances, owner):
         order = order[torch.argsort(key[order], stable=True)]
-    counts = torch.bincount(owner, minlength=len(lengths))
-    first = (torch.cumsum(counts, 0) - counts)[:, None]
+    counts = torch.bincount(owner, minlength=len(lengths))[:, None]
+    first = torch.cumsum(counts, 0) - counts
+    # One more, for those who have fewer.
+    candidates = functional.pad(candidates, (0, 1), value=EMPTY)
+    distances = functional.pad(distances, (0, 1), value=math.inf)
+    order = functional.pad(order, (0, 1), value=len(order))
+    columns = torch.arange(k + 1, device=order.device)
     # All rows of a point share its candidates, but for themselves.
-    nearest = order[first + torch.arange(k + 1, device=order.device)]
+    nearest = order[torch.where(columns < counts, first + columns, -1)]
     rows, point = groups.rows(found.points)
     nearest = nearest[point]
     itself = candidates[nearest] == rows[:, None]
     place = torch.where(itself.any(dim=1), itself.byte().argmax(dim=1), k)
-    columns = torch.arange(k, device=order.device)
+    columns = columns[:k]
     kept = nearest.gather(1, columns + (columns >= place[:, None]).long())
     return rows, candidates[kept], distances[kept]

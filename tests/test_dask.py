@@ -1,0 +1,564 @@
+"""On Dask GMR gives the rows, votes and decisions of one machine, whatever the partitions."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from fractions import Fraction
+
+import dask
+import dask.array as da
+import dask.dataframe as dd
+import numpy as np
+import pandas as pd
+import pytest
+from distributed import Client, LocalCluster
+from scipy import sparse
+from sklearn.decomposition import PCA, IncrementalPCA
+from sklearn.manifold import TSNE
+from sklearn.preprocessing import MinMaxScaler, RobustScaler, StandardScaler
+
+import cases
+import rectifold
+from rectifold.dask import GMR
+from rectifold.dask.cluster import Cluster
+from rectifold.dask.plan import Slice, batches, blocks, chains
+from rectifold.dask.sums import exact_sum, moments
+from rectifold.datasets import PAPER_DATASETS
+from rectifold.progress import listening
+
+
+@pytest.fixture(scope="module")
+def client():
+    """Two worker processes, as on a laptop."""
+    with (
+        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address="127.0.0.1:0") as cluster,
+        Client(cluster) as client,
+    ):
+        yield client
+
+
+@pytest.fixture
+def at_home():
+    """No cluster: the scheduler of this thread, which is quick."""
+    with dask.config.set(scheduler="synchronous"):
+        yield
+
+
+def table(n=600, d=4, classes=2, seed=0, decimals=None):
+    """Overlapping classes, the first by far the largest."""
+    rng = np.random.default_rng(seed)
+    share = np.array([1.0, *[0.12] * (classes - 1)])
+    y = rng.choice(classes, n, p=share / share.sum())
+    X = rng.normal(size=(n, d)) + 1.2 * y[:, None]
+    return (X if decimals is None else np.round(X, decimals)), y
+
+
+def in_parts(X, y, cuts):
+    """Arrays of Dask with these numbers of rows."""
+    return da.from_array(X, chunks=(cuts, X.shape[1])), da.from_array(y, chunks=(cuts,))
+
+
+def cuts_of(n, parts):
+    return tuple(len(part) for part in np.array_split(np.arange(n), parts))
+
+
+def compare(X, y, cuts, seed=0, **settings):
+    """Compare with one machine: votes to the last bit, decisions, rows."""
+    shared = {name: value for name, value in settings.items() if name != "block_size"}
+    one = rectifold.GMR(**shared)
+    kept = one.fit_resample(X, y)
+    gmr = GMR(**settings)
+    found = gmr.fit_resample(*in_parts(X, y, cuts))
+    same(gmr.rectification_, one.rectification_)
+    for mine, theirs in zip(found, kept, strict=True):
+        np.testing.assert_array_equal(mine.compute(), theirs)
+    np.testing.assert_array_equal(gmr.sample_indices_.compute(), one.sample_indices_)
+    return gmr
+
+
+def same(record, one):
+    """The record of a cluster is that of one machine."""
+    mine = record.compute()
+    for name in ("predicted", "confidence", "majority_confidence", "larger", "depth"):
+        np.testing.assert_array_equal(getattr(mine.votes, name), getattr(one.votes, name), name)
+    np.testing.assert_array_equal(mine.decision, one.decision)
+    np.testing.assert_array_equal(mine.reason, one.reason)
+    counted, other = record.summary(), one.summary()
+    for facts in (counted, other):
+        for name in ("engine", "seconds", "certified"):
+            del facts[name]
+    assert counted == other
+
+
+@pytest.mark.usefixtures("at_home")
+class TestSameAnswer:
+    """In every partitioning, and however the work is cut."""
+
+    @pytest.mark.parametrize("parts", [1, 2, 7, 32])
+    @pytest.mark.parametrize("block_size", ["64 MiB", "12 KiB"])
+    def test_votes_and_decisions_are_those_of_one_machine(self, parts, block_size):
+        X, y = table(decimals=1)
+        compare(X, y, cuts_of(len(y), parts), block_size=block_size)
+        order = np.argsort(y, kind="stable")
+        compare(X[order], y[order], cuts_of(len(y), parts), block_size=block_size)
+
+    def test_small_classes_that_are_too_many_are_said_and_change_nothing(self):
+        X, y = table()
+        with pytest.warns(UserWarning, match="nothing can be proved"):
+            gmr = compare(X, y, cuts_of(len(y), 5), block_size=1500, n_neighbors=3)
+        assert gmr.rectification_.n_certified == 0
+
+    @pytest.mark.parametrize(
+        "settings",
+        [
+            {"sampling_strategy": "not minority"},
+            {"sampling_strategy": "all", "class_weight": "balanced"},
+            {"sampling_strategy": [1], "gamma": 0.5},
+            {"alpha": 0.9, "beta": 0.2, "gamma": 0.03, "n_neighbors": 3},
+            {"metric": "sqeuclidean"},
+        ],
+    )
+    def test_more_classes_and_other_settings(self, settings):
+        X, y = table(500, classes=4, seed=3, decimals=1)
+        compare(X, y, (100, 0, 250, 1, 149), **settings)
+
+    def test_cosine_with_rows_that_have_no_direction(self):
+        X, y = table(400, seed=5, decimals=0)
+        X[::17] = 0
+        X[:20] = 0
+        for parts in (1, 3, 20):
+            compare(X, y, cuts_of(400, parts), metric="cosine", block_size="16 KiB")
+
+    def test_equal_rows_are_told_apart_by_their_number(self):
+        rng = np.random.default_rng(1)
+        X = rng.integers(0, 3, size=(300, 2)).astype(float)
+        y = (rng.random(300) < 0.15).astype(int)
+        for parts in (2, 9):
+            compare(X, y, cuts_of(300, parts), block_size="4 KiB", n_neighbors=5)
+
+    def test_too_small_a_minority_is_not_cleaned(self):
+        X, y = table(200)
+        y = (np.arange(200) < 5).astype(int)
+        with pytest.warns(UserWarning, match="nothing is cleaned"):
+            gmr = compare(X, y, (100, 100))
+        assert gmr.rectification_.summary()["removed"] == 0
+
+    def test_a_class_in_one_partition_and_empty_partitions_are_fine(self):
+        X, y = table(300)
+        order = np.argsort(y, kind="stable")
+        compare(X[order], y[order], (0, 120, 0, 170, 10, 0))
+
+    def test_sparse_blocks(self):
+        X, y = table(400, d=6, decimals=0)
+        X[np.abs(X) < 1] = 0
+        one = rectifold.GMR()
+        kept, _ = one.fit_resample(sparse.csr_array(X), y)
+        rows = da.from_array(X, chunks=(100, 6)).map_blocks(sparse.csr_matrix)
+        gmr = GMR()
+        found, _ = gmr.fit_resample(rows, da.from_array(y, chunks=100))
+        same(gmr.rectification_, one.rectification_)
+        parts = [part.compute() for part in np.ravel(found.to_delayed())]
+        assert (sparse.vstack(parts) != sparse.csr_matrix(kept)).nnz == 0
+
+
+@pytest.mark.usefixtures("at_home")
+class TestCollections:
+    """What goes in comes out, in its partitions."""
+
+    def frame(self, n=300):
+        X, y = table(n)
+        frame = pd.DataFrame(
+            X, columns=list("abcd"), index=pd.RangeIndex(1000, 1000 + n, name="id")
+        )
+        return frame.assign(y=np.where(y, "rare", "usual"))
+
+    def test_a_dataframe_keeps_its_partitions_index_and_divisions(self):
+        frame = self.frame()
+        parts = dd.from_pandas(frame, npartitions=4)
+        gmr = GMR()
+        X, y = gmr.fit_resample(parts[list("abcd")], parts["y"])
+        one = rectifold.GMR()
+        kept, labels = one.fit_resample(frame[list("abcd")], frame["y"])
+        assert X.divisions == parts.divisions
+        pd.testing.assert_frame_equal(X.compute(), kept)
+        pd.testing.assert_series_equal(y.compute(), labels, check_dtype=False)
+        assert list(gmr.feature_names_in_) == list("abcd")
+        told = gmr.rectification_.to_frame()
+        pd.testing.assert_frame_equal(
+            told.compute(), one.rectification_.to_frame(), check_dtype=False
+        )
+        assert told.divisions == parts.divisions
+        pd.testing.assert_frame_equal(
+            gmr.rectification_.compute().to_frame(),
+            one.rectification_.to_frame(),
+            check_dtype=False,
+        )
+
+    def test_unknown_divisions_are_fine_where_partitions_match(self):
+        frame = self.frame()
+        parts = dd.from_pandas(frame, npartitions=3).clear_divisions()
+        X, _ = GMR().fit_resample(parts[list("abcd")], parts[["y"]])
+        assert not X.known_divisions
+        one = rectifold.GMR().fit_resample(frame[list("abcd")], frame["y"])[0]
+        pd.testing.assert_frame_equal(X.compute(), one)
+
+    def test_arrays_with_unknown_chunks_come_back_with_known_ones(self):
+        X, y = table(300)
+        rows, labels = in_parts(X, y, (150, 150))
+        some = rows[:, 0] > -10
+        gmr = GMR()
+        found, _ = gmr.fit_resample(rows[some], labels[some])
+        assert found.shape[0] == 300 - gmr.rectification_.summary()["removed"]
+
+    def test_nothing_is_read_until_it_is_asked_for(self):
+        seen = []
+        X, y = table(300)
+
+        def read(block):
+            seen.append(1)
+            return block
+
+        rows, labels = in_parts(X, y, (100, 100, 100))
+        found, _ = GMR().fit_resample(rows.map_blocks(read, meta=X[:0]), labels)
+        before = len(seen)
+        assert found.sum().compute() != 0
+        assert len(seen) == before + 3
+
+    def test_the_record_is_lazy_and_can_be_decided_again(self):
+        X, y = table(600, seed=2)
+        gmr = GMR()
+        gmr.fit_resample(*in_parts(X, y, (200, 200, 200)))
+        one = rectifold.GMR()
+        one.fit_resample(X, y)
+        record = gmr.rectification_
+        for name in ("label", "predicted", "removed", "spared", "decision", "reason", "confidence"):
+            values = getattr(record, name)
+            assert values.chunks == ((200, 200, 200),)
+            np.testing.assert_array_equal(values.compute(), getattr(one.rectification_, name))
+        assert int(record.certified.sum()) == record.n_certified
+        assert record.accuracy is None
+        for thresholds in ({"gamma": 0.0}, {"beta": 0.4, "gamma": 0.3}, {"alpha": 1.0}):
+            same(record.redecide(**thresholds), one.rectification_.redecide(**thresholds))
+        assert repr(record).startswith("Rectification: ")
+        with pytest.raises(ValueError, match="gamma=2 is outside"):
+            record.redecide(gamma=2)
+
+    def test_progress_ends_with_all_rows(self):
+        X, y = table(300)
+        seen = []
+        with listening(lambda done, total: seen.append((done, total))):
+            GMR().fit_resample(*in_parts(X, y, (150, 150)))
+        assert seen[-1] == (300, 300)
+        assert [done for done, _ in seen] == sorted(done for done, _ in seen)
+
+
+@pytest.mark.usefixtures("at_home")
+class TestSpaces:
+    """A space is fitted once, and on what the documentation says."""
+
+    def test_scaling_is_exact_whatever_the_partitions(self):
+        X, y = table(500)
+        X = X * [1, 1e6, 1e-6, 1] + [0, 1e7, 3, 0]
+        X[:, 3] = 0.1
+        scalers = []
+        for cuts in ((500,), (1, 99, 400), cuts_of(500, 16)):
+            gmr = GMR(space=StandardScaler())
+            gmr.fit_resample(*in_parts(X, y, cuts))
+            scalers.append(gmr.space_)
+            one = rectifold.GMR()
+            one.fit_resample(gmr.space_.transform(X), y)
+            same(gmr.rectification_, one.rectification_)
+            assert gmr.space_rows_ == 500
+        for name in ("mean_", "var_", "scale_"):
+            values = [getattr(one, name) for one in scalers]
+            assert all((values[0] == other).all() for other in values)
+            np.testing.assert_allclose(
+                values[0], getattr(StandardScaler().fit(X), name), rtol=1e-9, atol=1e-20
+            )
+        exact = [sum(map(Fraction, column)) / 500 for column in X.T.tolist()]
+        assert scalers[0].mean_.tolist() == [float(one) for one in exact]
+
+    def test_sums_have_no_rounding(self):
+        rng = np.random.default_rng(0)
+        numbers = rng.normal(size=500) * 10.0 ** rng.integers(-300, 150, 500)
+        numbers[:4] = [5e-324, -0.0, 0.1, 1e149]
+        assert Fraction(exact_sum(numbers), 1 << 1074) == sum(map(Fraction, numbers.tolist()))
+        some = np.clip(numbers, -1e30, 1e30)[:, None]
+        some = some[np.abs(some[:, 0]) > 1e-100]
+        found = moments(some[:200]) + moments(some[200:])
+        squares = sum(Fraction(one) ** 2 for one in some[:, 0].tolist())
+        assert Fraction(found.squares[0], 1 << 1074) == squares
+        assert moments(sparse.csr_array(some)).sums == found.sums
+
+    def test_partial_fit_sees_every_partition(self):
+        X, y = table(400)
+        gmr = compare(X, y, (150, 0, 250), space=MinMaxScaler())
+        assert gmr.space_rows_ == 400
+        gmr = GMR(space=IncrementalPCA(2)).fit(*in_parts(X, y, (200, 200)))
+        assert gmr.space_.components_.shape == (2, 4)
+
+    def test_other_spaces_see_a_sample_which_is_the_table_where_that_is_small(self):
+        X, y = table(400)
+        compare(X, y, (100, 300), space=RobustScaler())
+        samples = []
+        for cuts in ((400,), (100, 300)):
+            gmr = GMR(space=PCA(2), space_sample=50).fit(*in_parts(X, y, cuts))
+            assert gmr.space_rows_ == 50
+            samples.append(gmr.space_.mean_)
+        np.testing.assert_array_equal(*samples)
+
+    def test_a_messy_table(self):
+        X, y = table(400)
+        frame = pd.DataFrame({"a": X[:, 0], "b": np.where(X[:, 1] > 0, "x", "y"), "c": X[:, 2]})
+        frame.loc[::9, "c"] = np.nan
+        parts = dd.from_pandas(frame, npartitions=3)
+        labels = dd.from_pandas(pd.Series(y), npartitions=3)
+        gmr, one = GMR(space="auto"), rectifold.GMR(space="auto")
+        gmr.fit_resample(parts, labels)
+        one.fit_resample(frame, y)
+        same(gmr.rectification_, one.rectification_)
+
+
+@pytest.mark.usefixtures("at_home")
+class TestBadInput:
+    """One clear sentence, before any long work."""
+
+    def check(self, sentence, X, y, error=ValueError, **settings):
+        with pytest.raises(error, match=sentence):
+            GMR(**settings).fit_resample(X, y)
+
+    def test_collections(self):
+        X, y = table(90)
+        rows, labels = in_parts(X, y, (30, 60))
+        self.check("use rectifold.GMR", X, labels, TypeError)
+        self.check("y must be a collection of Dask", rows, y, TypeError)
+        self.check("target y is None", rows, None)
+        self.check("X has 90 rows and y has 80 labels", rows, labels[:80])
+        self.check("two dimensions", labels, labels)
+        self.check("one label for every row", rows, rows)
+        with pytest.raises(TypeError, match="can't carry sample_weight along"):
+            GMR().fit_resample(rows, labels, sample_weight=y)
+        frame = dd.from_pandas(pd.DataFrame(X), npartitions=3)
+        other = dd.from_pandas(pd.Series(y), npartitions=2)
+        self.check("X has 3 partitions and y has 2: their rows", frame, other)
+        self.check("divisions are unknown", frame.clear_divisions(), other.clear_divisions())
+        self.check(
+            "partition 1 of X has 60 rows, and that of y 20",
+            rows,
+            dd.from_map(lambda part: pd.Series(y[:part]), [30, 20], meta=pd.Series(y[:0])),
+        )
+
+    def test_partitions_that_differ(self):
+        X, y = table(90)
+        good = pd.DataFrame(X[:45], columns=list("abcd"))
+        labels = dd.from_map(lambda i: pd.Series(y[45 * i : 45 * i + 45]), [0, 1])
+
+        def frame(second):
+            parts = [good, second]
+            return dd.from_map(lambda i: parts[i], [0, 1], meta=good[:0], enforce_metadata=False)
+
+        self.check("partition 1 of X lacks the column 'b'", frame(good.drop(columns="b")), labels)
+        self.check("partition 1 of X has other columns", frame(good.assign(e=1)), labels)
+        odd = good.astype({"c": str})
+        self.check(
+            "column 'c' of X is (str|string|object) in partition 1 and float64", frame(odd), labels
+        )
+        twice = dd.from_pandas(pd.DataFrame(X, columns=list("abca")), npartitions=2)
+        self.check("more than one column named 'a'", twice, labels)
+
+    def test_labels_and_numbers(self):
+        X, y = table(90)
+        rows, labels = in_parts(X, y, (30, 60))
+        gaps = y.astype(float)
+        gaps[40] = np.nan
+        self.check("first in row 10 of partition 1", rows, in_parts(X, gaps, (30, 60))[1])
+        self.check("only one class", rows, da.zeros(90, chunks=((30, 60),), dtype=int))
+        self.check("looks like a regression", rows, in_parts(X, np.arange(90), (30, 60))[1])
+        self.check("Unknown label type", rows, in_parts(X, y + 0.5, (30, 60))[1])
+        mixed = dd.from_map(lambda n: pd.Series(["a"] * 30 if n == 30 else y[30:]), [30, 60])
+        self.check("mixes labels", rows, mixed)
+        holes = X.copy()
+        holes[50, 2] = np.nan
+        self.check("column 2 of X holds missing values", *in_parts(holes, y, (30, 60)))
+        self.check("holds missing values", *in_parts(holes, y, (30, 60)), space=StandardScaler())
+        self.check("every column of X is constant", *in_parts(X * 0, y, (30, 60)))
+        self.check("beyond 1e\\+150", *in_parts(X * 1e160, y, (30, 60)))
+        self.check("n_neighbors=90 needs at least 91 rows", rows, labels, n_neighbors=90)
+        empty = da.zeros((0, 2), chunks=((0,), (2,)))
+        self.check("nothing to clean", empty, da.zeros(0, chunks=0))
+
+    def test_settings(self):
+        rows, labels = in_parts(*table(90), (30, 60))
+        self.check("block_size='lots' is no number of bytes", rows, labels, block_size="lots")
+        self.check("space='heom' compares all pairs", rows, labels, space="heom")
+        self.check("has no transform", rows, labels, space=TSNE())
+        self.check("'engine' parameter", rows, labels, engine="approximate")
+        self.check("'metric' parameter", rows, labels, metric="manhattan")
+        self.check("works on the CPU", rows, labels, engine="exact", device="cuda")
+        self.check("names no class", rows, labels, sampling_strategy=[])
+
+
+class TestPlan:
+    """How work is cut."""
+
+    def test_blocks_hold_all_rows_once_and_no_more_than_they_may(self):
+        for counts in ([5], [0, 3, 0, 4, 9, 0], [1] * 40, [30, 1, 1, 30]):
+            for threads in (1, 4):
+                for size in (8, 80, 8000):
+                    found = blocks(counts, 1, size, threads)
+                    held = [one for block in found for one in block.partitions]
+                    assert held == [n for n, rows in enumerate(counts) if rows]
+                    assert sum(block.rows for block in found) == sum(counts)
+                    for block in found:
+                        assert block.first == sum(counts[: block.partitions[0]])
+                        assert len(block.partitions) == 1 or 8 * block.rows <= size
+
+    def test_batches_hold_all_undecided_rows_in_their_order(self):
+        found = batches([5, 0, 7, 1], 2, 1, 4 * 48)
+        assert [[(s.block, s.begin, s.end) for s in batch] for batch in found] == [
+            [(0, 0, 3)],
+            [(0, 3, 5), (2, 0, 1)],
+            [(2, 1, 4)],
+            [(2, 4, 7), (3, 0, 1)],
+        ]
+        assert batches([0, 0], 2, 1, 100) == []
+
+    def test_every_block_is_visited_once_and_the_nearest_first(self):
+        found = chains(9, 1, [Slice(4, 0, 9)])
+        assert sorted(block for chain in found for block in chain) == list(range(9))
+        assert found[0][0] == 4
+
+
+class TestCluster:
+    """With worker processes, some of which die."""
+
+    @pytest.mark.slow
+    @pytest.mark.parametrize("name", [*PAPER_DATASETS, "creditcard"])
+    def test_all_sets_in_many_partitions_shuffled_or_sorted(self, client, name):
+        X, y = cases.load(name)
+        shuffled = np.random.default_rng(0).permutation(len(y))
+        for order in (shuffled, np.argsort(y, kind="stable")):
+            one = rectifold.GMR(n_jobs=2)
+            one.fit_resample(X[order], y[order])
+            for parts in (1, 2, 7, 32):
+                # Blocks of a partition each, where that can be and certificates are to be had.
+                small = 8 * X.shape[1] * max(np.count_nonzero(y), len(y) // parts)
+                gmr = GMR(block_size=max(small + 1, 1 << 16))
+                gmr.fit_resample(*in_parts(X[order], y[order], cuts_of(len(y), parts)))
+                same(gmr.rectification_, one.rectification_)
+
+    def test_a_real_table_in_many_partitions(self, client, paper_data):
+        for name in ("abalone", "yeast_ml8"):
+            X, y = paper_data(name)
+            compare(X, y, cuts_of(len(y), 7))
+
+    def test_workers_tell_of_progress(self, client):
+        X, y = table(4000, seed=9)
+        seen = []
+        with listening(lambda done, total: seen.append(done)):
+            GMR().fit_resample(*in_parts(X, y, cuts_of(4000, 8)))
+        assert seen[-1] == 4000
+        assert seen == sorted(seen)
+
+    def test_an_error_on_a_worker_is_the_same_sentence(self, client):
+        X, y = table(90)
+        X[70, 1] = np.inf
+        with pytest.raises(ValueError, match="column 1 of X holds infinite values"):
+            GMR().fit_resample(*in_parts(X, y, (30, 60)))
+
+    def test_a_result_outlives_the_sampler_and_its_record(self, client):
+        X, y = table(300)
+        gmr = GMR()
+        found, labels = gmr.fit_resample(*in_parts(X, y, (150, 150)))
+        one = rectifold.GMR()
+        kept, _ = one.fit_resample(X, y)
+        del gmr
+        time.sleep(0.3)
+        np.testing.assert_array_equal(found.compute(), kept)
+        assert labels.shape == (len(kept),)
+
+    def test_a_worker_that_dies_in_any_stage_changes_nothing(self, client, monkeypatch):
+        X, y = table(3000, seed=4)
+        one = rectifold.GMR()
+        kept, _ = one.fit_resample(X, y)
+        killed = []
+        keep = Cluster.keep
+
+        def dying(self, tasks, *, worth=0):
+            """Kill a worker while it does the tasks of a stage."""
+            stage = tasks[0].key.split("-")[0]
+            if stage in killed or stage not in STAGES:
+                return keep(self, tasks, worth=worth)
+            killed.append(stage)
+            client.wait_for_workers(2)
+            pid = sorted(client.run(os.getpid).values())[0]
+            first = dask.delayed(die, pure=False)(pid)
+            return keep(self, [dask.delayed(after, pure=False)(first, one) for one in tasks])
+
+        monkeypatch.setattr(Cluster, "keep", dying)
+        gmr = GMR(block_size="64 KiB")
+        found, _ = gmr.fit_resample(*in_parts(X, y, cuts_of(3000, 6)))
+        assert killed == list(STAGES)
+        monkeypatch.undo()
+        same(gmr.rectification_, one.rectification_)
+        np.testing.assert_array_equal(found.compute(), kept)
+        client.wait_for_workers(2)
+
+
+#: The stages, by the names of their tasks.
+STAGES = ("look", "pick", "_undecided", "vote", "suspect", "decided", "_kept")
+
+
+def after(_, result):
+    """Give the result of a task that is done beside another."""
+    return result
+
+
+def die(pid):
+    """Die, if this is the process; on the worker that comes next, live."""
+    if os.getpid() == pid:
+        os.kill(pid, signal.SIGKILL)
+    return True
+
+
+LOCAL_CLUSTER = """
+import sys, time
+from distributed import LocalCluster
+if __name__ == "__main__":
+    with LocalCluster(n_workers=1, dashboard_address="127.0.0.1:0") as cluster:
+        print(cluster.scheduler_address, flush=True)
+        time.sleep(60)
+"""
+
+
+def test_a_lost_scheduler_is_said_and_nothing_is_half_written(tmp_path, monkeypatch):
+    from rectifold.cli import run
+
+    script = tmp_path / "cluster.py"
+    script.write_text(LOCAL_CLUSTER)
+    source, out = tmp_path / "table.parquet", tmp_path / "out"
+    X, y = table(500)
+    pd.DataFrame(X, columns=list("abcd")).assign(y=y).to_parquet(source)
+    with subprocess.Popen(
+        [sys.executable, str(script)],
+        stdout=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    ) as cluster:
+        address = cluster.stdout.readline().strip()
+        keep = Cluster.keep
+
+        def lose(self, tasks, *, worth=0):
+            if tasks[0].key.startswith("_write_one"):
+                os.killpg(cluster.pid, signal.SIGKILL)
+            return keep(self, tasks, worth=worth)
+
+        monkeypatch.setattr(Cluster, "keep", lose)
+        arguments = ["clean", str(source), "--engine", "dask", "--target", "y", "-o", str(out)]
+        said = []
+        monkeypatch.setattr("rectifold.cli._fail", lambda text, code=2: said.append(text) or code)
+        assert run([*arguments, "--scheduler", address]) == 2
+    assert "connection to the scheduler of Dask" in said[0]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["cluster.py", "table.parquet"]
