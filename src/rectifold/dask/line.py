@@ -14,7 +14,7 @@ from rectifold.dask.cluster import Cluster, tell
 from rectifold.dask.memory import roomy
 from rectifold.dask.parts import Parts
 from rectifold.dask.plan import Block, Slice, batches, blocks, chains
-from rectifold.dask.rows import Best, Rows, joined
+from rectifold.dask.rows import Best, Rows, joined, merged
 from rectifold.dask.stages import Geometry
 from rectifold.space import nothing_varies
 
@@ -187,7 +187,15 @@ class Line:
                     share,
                 )
             found.append(best)
-        return delayed(stages.vote, pure=False)(asked, found, self._geometry, epsilon, class_weight)
+        while len(found) > 1:
+            # Two by two, so that no worker has to hold more of what the chains found.
+            pairs = [found[at : at + 2] for at in range(0, len(found), 2)]
+            found = [
+                pair[0] if len(pair) == 1 else delayed(merged, pure=False)(pair) for pair in pairs
+            ]
+        return delayed(stages.vote, pure=False)(
+            asked, found[0], self._geometry, epsilon, class_weight
+        )
 
 
 def _range(picked: stages.Picked) -> tuple[Any, Any]:

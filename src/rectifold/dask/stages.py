@@ -200,13 +200,12 @@ class Outcome:
 
 def vote(
     asked: Rows,
-    found: Sequence[Best],
+    best: Best,
     geometry: Geometry,
     epsilon: float,
     class_weight: str | None,
 ) -> Outcome:
     """Let the nearest rows of all blocks vote."""
-    best = merged(found)
     if not np.isfinite(best.distances).all():
         raise RuntimeError("the search left a row without neighbours: this is a bug in rectifold.")
     own, sizes = asked.codes, geometry.sizes
