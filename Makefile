@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 SUDO := $(shell test "$$(id -u)" = 0 || echo sudo)
 
 .PHONY: demo test test-browser test-slow test-gpu lint bench-gpu bench-speed bench-costs bench-memory \
-	bench-report bench-approximate browser bench-paper bench-adaptive bench-candidates bench-choosing clean
+	bench-report bench-approximate bench-dask browser bench-paper bench-adaptive bench-candidates bench-choosing clean
 .DEFAULT_GOAL := demo
 
 demo: $(VENV)/.installed ## Clean the embedded data set and see whether that helps
@@ -48,6 +48,11 @@ bench-approximate: $(VENV)/.installed ## Approximate neighbours beside exact one
 	$(BIN)/python benchmarks/approximate.py
 	$(BIN)/python benchmarks/approximate_effect.py
 	$(BIN)/python benchmarks/approximate_report.py
+
+bench-dask: $(VENV)/.installed ## A cluster beside one machine; 20 million rows on two small workers
+	$(BIN)/python benchmarks/cluster.py
+	$(BIN)/python benchmarks/visits.py
+	$(BIN)/python benchmarks/out_of_core.py
 
 bench-report: browser ## The report of a million rows: made, opened, its levers moved
 	$(BIN)/python benchmarks/report.py

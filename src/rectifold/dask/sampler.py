@@ -132,13 +132,13 @@ class GMR(sampler.GMR):
     >>> X_clean, y_clean = gmr.fit_resample(da.from_array(X, chunks=(300, 4)),
     ...                                     da.from_array(y, chunks=300))
     >>> X_clean.chunks[0]
-    (296, 294, 293, 97)
+    (297, 295, 291, 97)
     >>> gmr.rectification_
     Rectification: 20 of 1000 rows removed, 13 spared
       class  role       before  after  intrusion  ambiguity  deep noise  spared
           0  strict        828    825          3          0           0       0
           1  protected     172    155          0          0          17      13
-    imbalance ratio 4.81 -> 5.32, euclidean, k = 15, engine exact, ... certificates
+    imbalance ratio 4.81 -> 5.32, euclidean, k = 15, engine dask, ... certificates
     """
 
     _parameter_constraints: dict[str, Any] = {  # noqa: RUF012
