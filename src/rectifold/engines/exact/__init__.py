@@ -11,7 +11,7 @@ from rectifold.engines.exact import remaining, tree, whole
 from rectifold.engines.exact.certificates import Standing, certify
 from rectifold.engines.exact.ground import TARGET, Ground, lay, lay_apart
 from rectifold.engines.exact.groups import MIXED
-from rectifold.engines.exact.pricing import outlook, price
+from rectifold.engines.exact.pricing import outlook, price, price_among
 from rectifold.engines.exact.remaining import Found
 from rectifold.engines.exact.workers import Workers
 from rectifold.engines.settle import squared
@@ -140,9 +140,19 @@ def _found_among(
     places = ground.places()[points]
     places, points = np.sort(places), points[np.argsort(places)]
     bounds = ground.frame.coordinates.scaled(by_point[points])
+    which = ground.frame.leaves.of(TARGET)
+    targets = np.flatnonzero(ground.classes == TARGET)
+    best = price_among(ground, k, places, bounds, targets, which)
+    if best.tree is not None:
+        queries, counts = ground.groups.values[points], ground.groups.counts[targets]
+        within = by_point[points]
+        for some, offsets, near in tree.search(
+            best.tree, counts, k, queries, workers.jobs, within=within
+        ):
+            yield from ground.groups.expand(points[some], offsets, targets[near], k)
+        return
     # A bound below what single precision tells apart would only cost time.
     bounds = np.where(ground.frame.resolves(bounds, places), bounds, np.inf)
-    which = ground.frame.leaves.of(TARGET)
     for found in remaining.search(
         ground.frame, ground.weights, k, places, bounds, workers, which=which, tight=True
     ):
@@ -262,8 +272,9 @@ def searched(
         return
     yield Looked(int(best.visited * len(left)))
     points = np.sort(frame.leaves.order[left])
-    for some, offsets, near in tree.search(best.tree, groups.counts, k, points, workers.jobs):
-        yield from groups.expand(some, offsets, near, k)
+    queries = groups.values[points]
+    for some, offsets, near in tree.search(best.tree, groups.counts, k, queries, workers.jobs):
+        yield from groups.expand(points[some], offsets, near, k)
 
 
 def _expanded(ground: Ground, found: Found, k: int) -> Generator[Proposal, None, None]:

@@ -10,6 +10,7 @@ import numpy as np
 from scipy import sparse
 from scipy.spatial import cKDTree
 
+from rectifold._typing import Floats, Ints
 from rectifold.engines.contract import Outlook
 from rectifold.engines.exact import costs, remaining, tree
 from rectifold.engines.exact.certificates import Standing
@@ -43,21 +44,61 @@ def price(ground: Ground, k: int, standing: Standing, *, most: float = np.inf) -
 
     A tree is tried only if building it takes a small part of `most` nanoseconds.
     """
-    frame, values = ground.frame, ground.groups.values
     places = np.flatnonzero(~standing.certified)
-    n, d = values.shape
+    every = np.arange(len(ground.groups.counts))
+    return price_among(ground, k, places, standing.bounds[places], every, most=most)
+
+
+def price_among(
+    ground: Ground,
+    k: int,
+    places: Ints,
+    bounds: Floats,
+    targets: Ints,
+    which: Ints | None = None,
+    *,
+    most: float = np.inf,
+) -> Price:
+    """Estimate what the search for some places will cost, each within its bound.
+
+    Parameters
+    ----------
+    ground : Ground
+        Points in leaves.
+    k : int
+        Neighbours per row.
+    places : ndarray of int
+        Who is searched for.
+    bounds : ndarray
+        Squared distances, in coordinates of the ground, within which their neighbours are.
+    targets : ndarray of int
+        The points that may be found, ascending.
+    which : ndarray of int or None
+        The leaves that hold them; None for all.
+    most : float
+        A tree is tried only if building it takes a small part of so many nanoseconds.
+
+    Returns
+    -------
+    Price
+        With a tree of the targets, if that is cheaper.
+    """
+    frame, values = ground.frame, ground.groups.values
     leaves = frame.leaves
-    bound = costs.by_products(len(places), leaves.n, n, d)
+    n, d = len(targets), values.shape[1]
+    n_leaves = leaves.n if which is None else len(which)
+    bound = costs.by_products(len(places), n_leaves, n, d)
     tree_pays = not sparse.issparse(values) and costs.worth_a_trial(n, d, min(bound, most))
     if not tree_pays and most == np.inf and bound < _WORTH_A_LOOK:
         # There is one way, and it is short: what it costs exactly is nobody's business.
         return Price(bound)
-    some = places[np.linspace(0, len(places) - 1, min(len(places), _TRIAL)).astype(np.intp)]
-    squares, pairs = remaining.estimate(frame, ground.weights, k, some, standing.bounds[some])
-    products = costs.by_products(len(places), leaves.n, pairs, d)
+    tried = np.linspace(0, len(places) - 1, min(len(places), _TRIAL)).astype(np.intp)
+    some = places[tried]
+    squares, pairs = remaining.estimate(frame, ground.weights, k, some, bounds[tried], which)
+    products = costs.by_products(len(places), n_leaves, pairs, d)
     if not tree_pays or not costs.worth_a_trial(n, d, min(products, most)):
         return Price(products)
-    built = cKDTree(values)
+    built = cKDTree(values if n == len(values) else values[targets])
     affordable = costs.affordable_visits(n, len(places), d, products)
     # One factor at a time: its square may be out of range.
     squares = squares / frame.coordinates.factor / frame.coordinates.factor
@@ -82,7 +123,8 @@ def outlook(
         found = remaining.search(ground.frame, ground.weights, k, some, bounds, workers)
     else:
         points = np.sort(ground.frame.leaves.order[some])
-        found = tree.search(best.tree, ground.groups.counts, k, points, workers.jobs)
+        queries = ground.groups.values[points]
+        found = tree.search(best.tree, ground.groups.counts, k, queries, workers.jobs)
     deque(found, maxlen=0)
     seconds = (perf_counter() - start) * len(left) / len(some)
     if seconds > MINUTES:

@@ -88,18 +88,23 @@ def search(
 
 
 def estimate(
-    frame: Frame, weights: Ints, k: int, places: Ints, bounds: Floats
+    frame: Frame,
+    weights: Ints,
+    k: int,
+    places: Ints,
+    bounds: Floats,
+    which: Ints | None = None,
 ) -> tuple[Floats, float]:
     """Estimate what a search will look at, on a few queries.
 
     Gives, for each, a squared distance within which its neighbours are; and the pairs of
     points that a query looks at, on average.
     """
-    every = np.arange(frame.leaves.n)
-    bounds, pairs = _Look(frame, weights, k, every)._tightened(places, bounds)
+    which = np.arange(frame.leaves.n) if which is None else which
+    bounds, pairs = _Look(frame, weights, k, which)._tightened(places, bounds)
     if not frame.resolves(bounds, places).all():
-        bounds, _ = _Look(frame.finer(), weights, k, every)._tightened(places, bounds)
-    near = frame.near(places, bounds, every)
+        bounds, _ = _Look(frame.finer(), weights, k, which)._tightened(places, bounds)
+    near = frame.near(places, bounds, which)
     looked = np.count_nonzero(near) * frame.leaves.size + pairs
     return bounds, looked / len(places)
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 from scipy.spatial import cKDTree
 
-from rectifold._typing import Ints
+from rectifold._typing import Floats, Ints
 
 #: Queries asked at once.
 _QUERIES = 8192
@@ -17,7 +17,13 @@ _EPS = float(np.finfo(np.float64).eps)
 
 
 def search(
-    tree: cKDTree, weights: Ints, k: int, points: Ints, jobs: int
+    tree: cKDTree,
+    weights: Ints,
+    k: int,
+    queries: Floats,
+    jobs: int,
+    *,
+    within: Floats | None = None,
 ) -> Iterator[tuple[Ints, Ints, Ints]]:
     """Find the points that can be among the k nearest rows.
 
@@ -36,34 +42,46 @@ def search(
         How many rows lie on each.
     k : int
         Neighbours per row.
-    points : ndarray
-        The queries.
+    queries : ndarray of shape (n_queries, n_columns)
+        Points, in the tree or not.
     jobs : int
         Threads.
+    within : ndarray of shape (n_queries,), default=None
+        Squared distances: what is farther is of no use.
 
     Yields
     ------
-    points, offsets, neighbours : ndarray
+    numbers, offsets, neighbours : ndarray
         Queries, where each one's neighbours begin, and those.
     """
-    values = tree.data
-    n, d = values.shape
+    n, d = tree.data.shape
     relative, absolute = 4 * (d + 4) * _EPS, 1e-290
+    # The tree's word for nobody is n.
+    weights = np.append(np.minimum(weights, k + 1), 0)
     wanted = k + 1 + _SPARE
-    pending = [(some, wanted) for some in _split(points, min(_QUERIES, 1 + _PAIRS // wanted))]
+    every = np.arange(len(queries)) if within is None else np.argsort(within)
+    pending = [(some, wanted) for some in _split(every, min(_QUERIES, 1 + _PAIRS // wanted))]
     while pending:
         some, wanted = pending.pop()
         wanted = min(wanted, n)
-        distances, found = tree.query(values[some], k=np.arange(1, wanted + 1), workers=jobs)
+        # Queries with about the same bound are asked together.
+        most = np.inf if within is None else float(within[some].max())
+        distances, found = tree.query(
+            queries[some],
+            k=np.arange(1, wanted + 1),
+            distance_upper_bound=np.sqrt((most + absolute) / (1 - relative)) * (1 + relative),
+            workers=jobs,
+        )
         squares = distances**2
         # Each point counts with as many rows as could be needed of it; with the row
         # itself that makes k + 1.
-        reached = np.cumsum(np.minimum(weights[found], k + 1), axis=1) > k
+        reached = np.cumsum(weights[found], axis=1) > k
         last = np.where(reached[:, -1], reached.argmax(axis=1), wanted - 1)
         upper = (squares[np.arange(len(some)), last] + absolute) / (1 - relative)
         lower = (squares - absolute) / (1 + relative)
-        whole = (reached[:, -1] & (lower[:, -1] > upper)) | (wanted == n)
-        near = (lower <= upper[:, None])[whole]
+        everything = (wanted == n) | (found[:, -1] == n)
+        whole = (reached[:, -1] & (lower[:, -1] > upper)) | everything
+        near = ((lower <= upper[:, None]) & (found < n))[whole]
         offsets = np.concatenate(([0], np.cumsum(near.sum(axis=1))))
         yield some[whole], offsets, found[whole][near]
         more = 4 * wanted
