@@ -9,6 +9,9 @@ from scipy import sparse
 from rectifold._typing import Bools, Floats, Ints, Matrix
 from rectifold.space import Points
 
+#: Rows whose neighbours are merged at once.
+_ROWS = 8192
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Rows:
@@ -73,10 +76,6 @@ class Best:
     ids: Ints
     codes: Ints
 
-    def take(self, which: Ints | Bools) -> "Best":
-        """Those of some of the rows."""
-        return Best(self.distances[which], self.ids[which], self.codes[which])
-
 
 def merged(parts: Sequence[Best]) -> Best:
     """Keep the nearest of what was found in different parts of a table.
@@ -92,10 +91,17 @@ def merged(parts: Sequence[Best]) -> Best:
     """
     if len(parts) == 1:
         return parts[0]
-    k = parts[0].distances.shape[1]
-    distances, ids, codes = (
-        np.concatenate([getattr(part, name) for part in parts], axis=1)
-        for name in ("distances", "ids", "codes")
-    )
-    order = np.lexsort((ids, distances), axis=1)[:, :k]
-    return Best(*(np.take_along_axis(one, order, axis=1) for one in (distances, ids, codes)))
+    n, k = parts[0].distances.shape
+    best = Best(np.empty((n, k)), np.empty((n, k), np.intp), np.empty((n, k), np.intp))
+    # A few rows at a time, so that hardly more is held than what goes in and what comes out.
+    for at in range(0, n, _ROWS):
+        some = slice(at, at + _ROWS)
+        distances, ids, codes = (
+            np.concatenate([getattr(part, name)[some] for part in parts], axis=1)
+            for name in ("distances", "ids", "codes")
+        )
+        order = np.lexsort((ids, distances), axis=1)[:, :k]
+        best.distances[some] = np.take_along_axis(distances, order, axis=1)
+        best.ids[some] = np.take_along_axis(ids, order, axis=1)
+        best.codes[some] = np.take_along_axis(codes, order, axis=1)
+    return best
