@@ -8,16 +8,19 @@ import numpy as np
 from dask import delayed
 
 from rectifold._timing import timed
-from rectifold._typing import Ints
+from rectifold._typing import Floats, Ints
 from rectifold.dask import stages
 from rectifold.dask.cluster import Cluster, tell
 from rectifold.dask.memory import roomy
 from rectifold.dask.parts import Parts
 from rectifold.dask.plan import Block, Slice, batches, blocks, chains
 from rectifold.dask.rows import Best, Rows, joined, merged
-from rectifold.dask.stages import Geometry
+from rectifold.dask.stages import Geometry, Open
 from rectifold.space import nothing_varies
 
+#: Blocks in which further certificates are looked for at first, and how many times more in each
+#: round; and how many times as much a visit takes that searches for neighbours.
+FIRST, GROWTH, CHEAPER = 4, 4, 4
 #: For so many rows of a block one row of the large class is sent along to all of them.
 SAMPLED = 8
 
@@ -100,7 +103,7 @@ class Line:
         with timed(seconds, "broadcast"):
             sample, around = self._around(seed)
         with timed(seconds, "certificates"):
-            undecided, counts = self._undecided(around)
+            undecided, counts = self._narrowed(*self._undecided(around), around)
         certified = self.rows - sum(counts)
         outcomes: list[Any] = []
         edges: list[tuple[int, int]] = []
@@ -147,14 +150,81 @@ class Line:
 
     def _undecided(self, around: Any) -> tuple[list[Any], list[int]]:
         topic = self.cluster.topic
-        found = [
-            delayed(_undecided, pure=False)(self._read(block), around, self._geometry, topic)
-            for block in self.blocks
-        ]
-        found = self.cluster.keep(found, worth=self.rows)
-        counts = self.cluster.gather([delayed(len, pure=False)(one) for one in found])
+        found = self.cluster.keep(
+            [
+                delayed(_undecided, pure=False)(
+                    self._read(block), around, block.first, self._geometry, topic
+                )
+                for block in self.blocks
+            ],
+            worth=self.rows,
+        )
+        return found, self._counted(found)
+
+    def _counted(self, undecided: list[Any]) -> list[int]:
+        counts = self.cluster.gather([delayed(len, pure=False)(one) for one in undecided])
         self.cluster.count(self.rows - sum(counts), self.rows)
-        return found, counts
+        return counts
+
+    def _narrowed(
+        self, undecided: list[Any], counts: list[int], around: Any
+    ) -> tuple[list[Any], list[int]]:
+        """Find certificates that need rows of other blocks: of a few, then of more.
+
+        In a table of m blocks a block holds one in m of the rows that are near, so its own rows
+        prove little; but whoever has some of k there may have the rest in a few others.
+        """
+        number, blocks = FIRST, len(self.blocks)
+        while around is not None and sum(counts) and blocks >= 2 * number:
+            # Every round counts anew, as rows of a batch would have to have seen the same blocks.
+            parts: list[list[Any]] = [[] for _ in self.blocks]
+            for batch in batches(counts, 0, self.columns, self.size):
+                (result,) = self.cluster.keep([self._nearer(batch, undecided, around, number)])
+                at = 0
+                for part in batch:
+                    end = at + part.end - part.begin
+                    parts[part.block].append((result, at, end))
+                    at = end
+            undecided = self.cluster.keep(
+                [
+                    delayed(_left, pure=False)(one, some, self.geometry.k)
+                    for one, some in zip(undecided, parts, strict=True)
+                ]
+            )
+            before = sum(counts)
+            counts = self._counted(undecided)
+            number *= GROWTH
+            # A round costs a fraction of the visits that a search for the same rows would.
+            if (1 - sum(counts) / before) * blocks * CHEAPER < number:
+                break
+        return undecided, counts
+
+    def _nearer(self, batch: list[Slice], undecided: list[Any], around: Any, number: int) -> Any:
+        """Say how nearer rows are counted for a batch, in so many blocks."""
+        asked = self._asked(batch, undecided)
+        enemy = delayed(_enemies, pure=False)(
+            [undecided[part.block] for part in batch], batch, asked, around, self._geometry
+        )
+        found = []
+        for chain in chains(len(self.blocks), self.cluster.threads, batch, number):
+            counts = None
+            for one in chain:
+                counts = delayed(_count, pure=False)(
+                    self._read(self.blocks[one]), asked, enemy, counts, self._geometry
+                )
+            found.append(counts)
+        return delayed(_together, pure=False)(enemy, found)
+
+    def _asked(self, batch: list[Slice], undecided: list[Any]) -> Any:
+        """Say how the rows of a batch are brought together."""
+        return delayed(joined, pure=False)(
+            [
+                delayed(_ask, pure=False)(
+                    self._read(self.blocks[part.block]), undecided[part.block], part
+                )
+                for part in batch
+            ]
+        )
 
     def _searched(
         self,
@@ -165,14 +235,7 @@ class Line:
         worth: int,
     ) -> Any:
         """Say how a batch is searched for, in all blocks."""
-        asked = delayed(joined, pure=False)(
-            [
-                delayed(_ask, pure=False)(
-                    self._read(self.blocks[part.block]), undecided[part.block], part
-                )
-                for part in batch
-            ]
-        )
+        asked = self._asked(batch, undecided)
         share = -(-worth // len(self.blocks))
         found = []
         for chain in chains(len(self.blocks), self.cluster.threads, batch):
@@ -207,14 +270,41 @@ def _edges(outcome: stages.Outcome) -> tuple[int, int]:
 
 
 @roomy
-def _undecided(block: Rows, around: Rows | None, geometry: Geometry, topic: str | None) -> Ints:
+def _undecided(
+    block: Rows, around: Rows | None, first: int, geometry: Geometry, topic: str | None
+) -> Open:
     found = stages.undecided(block, around, geometry)
     tell(topic, len(block) - len(found))
-    return found
+    return stages.opened(found, first)
 
 
-def _ask(block: Rows, undecided: Ints, part: Slice) -> Rows:
-    return block.take(undecided[part.begin : part.end])
+def _ask(block: Rows, undecided: Open, part: Slice) -> Rows:
+    return block.take(undecided.ids[part.begin : part.end] - block.ids[0])
+
+
+@roomy
+def _enemies(
+    undecided: Sequence[Open], batch: Sequence[Slice], asked: Rows, around: Rows, geometry: Geometry
+) -> Floats:
+    if all(len(one.enemy) for one in undecided):
+        parts = zip(undecided, batch, strict=True)
+        return np.concatenate([one.enemy[part.begin : part.end] for one, part in parts])
+    return stages.enemies(asked, around, geometry)
+
+
+@roomy
+def _count(
+    block: Rows, asked: Rows, enemy: Floats, so_far: Ints | None, geometry: Geometry
+) -> Ints:
+    return stages.count(block, asked, enemy, so_far, geometry)
+
+
+def _together(enemy: Floats, counts: Sequence[Ints]) -> tuple[Floats, Ints]:
+    return enemy, sum(counts[1:], counts[0])
+
+
+def _left(undecided: Open, parts: Sequence[tuple[tuple[Floats, Ints], int, int]], k: int) -> Open:
+    return stages.narrowed(undecided, [(*found, begin, end) for found, begin, end in parts], k)
 
 
 @roomy

@@ -105,7 +105,9 @@ def batches(undecided: Sequence[int], k: int, columns: int, size: int) -> list[l
     return cut
 
 
-def chains(number: int, threads: int, batch: Sequence[Slice]) -> list[list[int]]:
+def chains(
+    number: int, threads: int, batch: Sequence[Slice], most: int | None = None
+) -> list[list[int]]:
     """Deal blocks out to chains, which visit theirs one after the other.
 
     Parameters
@@ -117,14 +119,16 @@ def chains(number: int, threads: int, batch: Sequence[Slice]) -> list[list[int]]
     batch : sequence of Slice
         Who is searched for. Blocks beside theirs come first: where rows that are near each other
         lie near each other, what is found there spares looking far in the others.
+    most : int or None
+        Visit so many of them only.
 
     Returns
     -------
     list of list of int
     """
     middle = (batch[0].block + batch[-1].block) / 2
-    order = sorted(range(number), key=lambda block: abs(block - middle))
-    count = min(number, _CHAINS * threads)
+    order = sorted(range(number), key=lambda block: abs(block - middle))[:most]
+    count = min(len(order), _CHAINS * threads)
     return [order[start::count] for start in range(count)]
 
 

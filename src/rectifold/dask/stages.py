@@ -10,7 +10,7 @@ from scipy import sparse
 from rectifold._typing import Floats, Ints, Matrix
 from rectifold.dask.parts import len_of
 from rectifold.dask.rows import Best, Rows, joined, merged, stacked
-from rectifold.engines.parts import certified, nearest
+from rectifold.engines.parts import certified, nearer, nearest
 from rectifold.engines.settle import NOBODY
 from rectifold.rules import REMOVED, SPARED, Decisions, Suspects, Thresholds, suspects
 from rectifold.space import as_numbers, comparable
@@ -139,6 +139,114 @@ def undecided(block: Rows, around: Rows | None, geometry: Geometry) -> Ints:
     return np.flatnonzero(~held[: len(block)])
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Open:
+    """Rows that hold no certificate yet."""
+
+    ids: Ints
+    #: How near a row of another class is, where that is known; 0 for rows of a small class, which
+    #: can hold none.
+    enemy: Floats
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+
+def opened(undecided: Ints, first: int) -> Open:
+    """Number the rows of a block that are undecided."""
+    return Open(first + undecided, np.empty(0))
+
+
+def enemies(asked: Rows, around: Rows, geometry: Geometry) -> Floats:
+    """Find how near the nearest row of another class is to rows of the large one."""
+    small = around.take(around.codes != geometry.large)
+    mine = np.flatnonzero(asked.codes == geometry.large)
+    found = np.zeros(len(asked))
+    every = joined([small, asked.take(mine)])
+    _, distances = nearest(
+        every.points,
+        len(small),
+        np.arange(len(small), len(every)),
+        1,
+        engine=geometry.engine,
+        device=geometry.device,
+        n_jobs=geometry.n_jobs,
+    )
+    found[mine] = distances[:, 0]
+    return found
+
+
+def count(block: Rows, asked: Rows, enemy: Floats, so_far: Ints | None, geometry: Geometry) -> Ints:
+    """Count the rows of a block that are nearer than any of another class.
+
+    Parameters
+    ----------
+    block : Rows
+        Where to count: consecutive rows.
+    asked : Rows
+        For whom, in this block and in others.
+    enemy : ndarray of shape (n_asked,)
+        As `enemies` gives it.
+    so_far : ndarray of shape (n_asked,) or None
+        What was counted in blocks that were visited before: whoever has k needs no more.
+    geometry : Geometry
+        How points are searched.
+
+    Returns
+    -------
+    ndarray of shape (n_asked,)
+        For both together, at least so many.
+    """
+    counts = np.zeros(len(asked), dtype=np.intp) if so_far is None else so_far.copy()
+    still = np.flatnonzero((counts < geometry.k) & (enemy > 0))
+    every, at = _beside(block, asked.take(still))
+    order = np.argsort(at)
+    counts[still[order]] += nearer(
+        every.points,
+        len(block),
+        at[order],
+        enemy[still[order]],
+        geometry.k,
+        engine=geometry.engine,
+        device=geometry.device,
+        n_jobs=geometry.n_jobs,
+    )
+    return counts
+
+
+def narrowed(open_: Open, parts: Sequence[tuple[Floats, Ints, int, int]], k: int) -> Open:
+    """Leave out the rows of a block that hold a certificate now.
+
+    Parameters
+    ----------
+    open_ : Open
+        Those that held none.
+    parts : sequence of tuple
+        Enemies and counts of the batches that these were in, and from where to where.
+    k : int
+        How many nearer rows make a certificate.
+
+    Returns
+    -------
+    Open
+    """
+    enemy = np.concatenate([enemy[begin:end] for enemy, _, begin, end in parts] or [np.empty(0)])
+    counts = np.concatenate(
+        [counts[begin:end] for _, counts, begin, end in parts] or [np.empty(0, np.intp)]
+    )
+    left = counts < k
+    return Open(open_.ids[left], enemy[left])
+
+
+def _beside(block: Rows, asked: Rows) -> tuple[Rows, Ints]:
+    """Put a block and rows from elsewhere together; tell where each of the rows asked for is."""
+    strangers = asked.outside(block)
+    every = joined([block, asked.take(strangers)])
+    at = asked.ids - block.ids[0]
+    at[strangers] = np.arange(len(block), len(every))
+    return every, at
+
+
 def visit(block: Rows, asked: Rows, found: Best | None, geometry: Geometry) -> Best:
     """Search for some rows of the table among those of a block.
 
@@ -158,11 +266,7 @@ def visit(block: Rows, asked: Rows, found: Best | None, geometry: Geometry) -> B
     Best
         The nearest rows of those blocks and this one.
     """
-    strangers = asked.outside(block)
-    every = joined([block, asked.take(strangers)])
-    # Rows of the block are looked for where they are, and come first.
-    at = asked.ids - block.ids[0]
-    at[strangers] = np.arange(len(block), len(every))
+    every, at = _beside(block, asked)
     order = np.argsort(at)
     places, distances = nearest(
         every.points,

@@ -104,3 +104,40 @@ def nearest(
         at = np.searchsorted(rows, proposal.rows)
         indices[at], distances[at], _ = settle_few(points, proposal, k)
     return indices, distances
+
+
+def nearer(
+    points: Points,
+    targets: int,
+    rows: Ints,
+    distances: Floats,
+    k: int,
+    *,
+    engine: str = "auto",
+    device: Any = None,
+    n_jobs: int | None = None,
+) -> Ints:
+    """Count, among the first rows of a table, those that are nearer to some rows than a distance.
+
+    Parameters
+    ----------
+    points, targets, rows, engine, device, n_jobs
+        As for `nearest`.
+    distances : ndarray of shape (n_rows,)
+        One for each of `rows`.
+    k : int
+        Whoever has k has enough.
+
+    Returns
+    -------
+    ndarray of shape (n_rows,)
+        There are so many at least, the row itself not counted; beyond k anything goes.
+    """
+    if not targets or not len(rows):
+        return np.zeros(len(rows), dtype=np.intp)
+    if on_gpu(engine, points, device):
+        _, found = nearest(
+            points, targets, rows, k, within=distances, engine=engine, device=device, n_jobs=n_jobs
+        )
+        return np.asarray(np.count_nonzero(found < distances[:, None], axis=1))
+    return exact.count_among(points, targets, rows, distances, k, n_jobs=n_jobs)

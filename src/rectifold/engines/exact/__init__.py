@@ -8,7 +8,7 @@ from rectifold._typing import Floats, Ints, Matrix
 from rectifold.engines.contract import Answer, Certified, Looked, Proposal
 from rectifold.engines.directions import apart_from_zero
 from rectifold.engines.exact import remaining, tree, whole
-from rectifold.engines.exact.certificates import Standing, certify
+from rectifold.engines.exact.certificates import Standing, certify, count_nearer
 from rectifold.engines.exact.ground import TARGET, Ground, lay, lay_apart
 from rectifold.engines.exact.groups import MIXED
 from rectifold.engines.exact.pricing import outlook, price, price_among
@@ -125,6 +125,54 @@ def propose_among(
         for answer in apart_from_zero(points, np.arange(points.n), k, among):
             if isinstance(answer, Proposal):
                 yield answer.only(reach[answer.rows] >= 0).below(targets)
+
+
+def count_among(
+    points: Points,
+    targets: int,
+    rows: Ints,
+    distances: Floats,
+    k: int,
+    *,
+    n_jobs: int | None = None,
+) -> Ints:
+    """Count, among the first rows of a table, those that are nearer to some rows than a distance.
+
+    Parameters
+    ----------
+    points, targets, rows, n_jobs
+        As for `propose_among`.
+    distances : ndarray of shape (n_rows,)
+        One for each of `rows`.
+    k : int
+        Whoever has k has enough.
+
+    Returns
+    -------
+    ndarray of shape (n_rows,)
+        There are so many at least, the row itself not counted; beyond k anything goes.
+    """
+    counts = np.zeros(len(rows), dtype=np.intp)
+    # Rows without a direction are no nearer than 1 to any other, and are left out.
+    directed = np.arange(points.n) if points.zero is None else np.flatnonzero(~points.zero)
+    place = np.full(points.n, -1)
+    place[directed] = np.arange(len(directed))
+    mine = np.flatnonzero((place[rows] >= 0) & (distances > 0))
+    if not len(mine) or not len(directed) or directed[0] >= targets:
+        return counts
+    values = points.values if points.zero is None else points.values[directed]
+    with Workers(n_jobs) as workers:
+        cosine = points.metric == "cosine"
+        ground = lay_apart(values, directed < targets, k, workers, unit_length=cosine)
+        places = ground.places()[ground.groups.points()[place[rows[mine]]]]
+        # A little less, so that rounding can't make a row that is as far look nearer.
+        squares = squared(distances[mine], str(points.metric)) * (1 - 4e-9)
+        squares = ground.frame.coordinates.scaled(squares)
+        which = ground.frame.leaves.of(TARGET)
+        counts[mine] = count_nearer(
+            ground.frame, ground.weights, k, places, squares, which, workers
+        )
+    return np.maximum(counts - (rows < targets), 0)
 
 
 def _found_among(

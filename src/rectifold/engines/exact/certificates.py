@@ -207,17 +207,9 @@ class _Look:
         """
         places, nearest, number = task
         which = self.frame.leaves.of(self.frame.leaves.labels[places[0] // self.frame.leaves.size])
-        mask = self.frame.nearest(places, which, number)
-        queries = self.frame.queries(places, self.frame.below(nearest, places))
-        counts = np.zeros(len(places) + 1, dtype=np.intp)
-        by_leaf = self.weights.reshape(-1, self.frame.leaves.size)
-        pairs = 0
-        for visit in visits(which, mask, self.frame.leaves.size):
-            found = self.frame.look(queries, visit)
-            np.add.at(counts, visit.queries, count(positive(found), by_leaf[visit.leaves]))
-            pairs += found.size
+        counts, pairs = _count(self.frame, self.weights, places, nearest, which, number)
         # The rows on the query's own point are counted too, itself among them.
-        return counts[:-1] > self.k, pairs
+        return counts > self.k, pairs
 
     def _nearest(self, places: Ints, which: Ints, mask: Bools) -> tuple[Floats, int]:
         """Squared distance of the nearest point in the leaves of `mask`, at least."""
@@ -229,6 +221,69 @@ class _Look:
             np.maximum.at(highest, visit.queries, found.max(axis=2))
             pairs += found.size
         return self.frame.at_least(highest[:-1], places), pairs
+
+
+def count_nearer(
+    frame: Frame,
+    weights: Ints,
+    k: int,
+    places: Ints,
+    squares: Floats,
+    which: Ints,
+    workers: Workers,
+) -> Ints:
+    """Count rows that are nearer to some places than given squared distances.
+
+    Parameters
+    ----------
+    frame : Frame
+        Points in leaves.
+    weights : ndarray of shape (n_places,)
+        How many rows lie on each point.
+    k : int
+        Whoever has more than k has enough.
+    places : ndarray of shape (n_queries,)
+        The queries.
+    squares : ndarray of shape (n_queries,)
+        Squared distances.
+    which : ndarray of int
+        The leaves whose rows count.
+    workers : Workers
+        Share the work.
+
+    Returns
+    -------
+    ndarray of shape (n_queries,)
+        There are so many at least; only the nearest leaves are looked at.
+    """
+
+    def look(some: slice) -> Ints:
+        mine, within = places[some], squares[some]
+        counts, _ = _count(frame, weights, mine, within, which, FIRST)
+        few = counts <= k
+        if few.any() and len(which) > FIRST:
+            more, _ = _count(frame, weights, mine[few], within[few], which, FIRST * GROWTH)
+            counts[few] = np.maximum(counts[few], more)
+        return counts
+
+    parts = [slice(at, at + _QUERIES) for at in range(0, len(places), _QUERIES)]
+    return np.concatenate([np.empty(0, dtype=np.intp), *workers.map(look, parts)])
+
+
+def _count(
+    frame: Frame, weights: Ints, places: Ints, squares: Floats, which: Ints, number: int
+) -> tuple[Ints, int]:
+    """Count rows nearer than squared distances, in so many of the nearest leaves."""
+    mask = frame.nearest(places, which, number)
+    queries = frame.queries(places, frame.below(squares, places))
+    counts = np.zeros(len(places) + 1, dtype=np.intp)
+    by_leaf = weights.reshape(-1, frame.leaves.size)
+    pairs = 0
+    for visit in visits(which, mask, frame.leaves.size):
+        found = frame.look(queries, visit)
+        np.add.at(counts, visit.queries, count(positive(found), by_leaf[visit.leaves]))
+        pairs += found.size
+    return counts[:-1], pairs
 
 
 def _split_by_class(frame: Frame, places: Ints) -> list[slice]:
