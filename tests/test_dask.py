@@ -138,6 +138,16 @@ class TestSameAnswer:
         for parts in (2, 9):
             compare(X, y, cuts_of(300, parts), block_size="4 KiB", n_neighbors=5)
 
+    def test_rows_of_a_few_other_blocks_prove_more(self, monkeypatch):
+        rng = np.random.default_rng(3)
+        y = (rng.random(4000) < 0.02).astype(int)
+        X = rng.normal(size=(4000, 3)) + 1.5 * y[:, None]
+        with_others = compare(X, y, cuts_of(4000, 16), block_size="8 KiB")
+        monkeypatch.setattr("rectifold.dask.line.FIRST", 99)
+        alone = GMR(block_size="8 KiB")
+        alone.fit_resample(*in_parts(X, y, cuts_of(4000, 16)))
+        assert with_others.rectification_.n_certified > alone.rectification_.n_certified + 400
+
     def test_too_small_a_minority_is_not_cleaned(self):
         X, y = table(200)
         y = (np.arange(200) < 5).astype(int)
@@ -211,6 +221,21 @@ class TestCollections:
         gmr = GMR()
         found, _ = gmr.fit_resample(rows[some], labels[some])
         assert found.shape[0] == 300 - gmr.rectification_.summary()["removed"]
+
+    def test_a_column_of_labels_comes_back_as_one(self):
+        X, y = table(300)
+        rows = da.from_array(X, chunks=(150, 4))
+        _, labels = GMR().fit_resample(rows, da.from_array(y[:, None], chunks=(150, 1)))
+        assert labels.shape[1] == 1
+        _, kept = rectifold.GMR().fit_resample(X, y)
+        np.testing.assert_array_equal(labels.compute()[:, 0], kept)
+
+    def test_a_frame_of_the_record_of_arrays_counts_rows_through(self):
+        gmr = GMR()
+        gmr.fit_resample(*in_parts(*table(300), (100, 200)))
+        frame = gmr.rectification_.to_frame()
+        assert frame.divisions == (0, 100, 299)
+        assert frame.compute().index.equals(pd.RangeIndex(300))
 
     def test_nothing_is_read_until_it_is_asked_for(self):
         seen = []
@@ -425,10 +450,30 @@ class TestPlan:
         ]
         assert batches([0, 0], 2, 1, 100) == []
 
+    def test_a_hundred_thousand_partitions_are_joined_in_no_time(self):
+        begin = time.perf_counter()
+        assert len(blocks([51] * 100_000, 1, 800, 8)) == 100_000
+        assert time.perf_counter() - begin < 10
+
     def test_every_block_is_visited_once_and_the_nearest_first(self):
         found = chains(9, 1, [Slice(4, 0, 9)])
         assert sorted(block for chain in found for block in chain) == list(range(9))
         assert found[0][0] == 4
+
+
+def test_a_record_of_a_cluster_that_is_gone_says_so():
+    X, y = table(200)
+    with (
+        LocalCluster(n_workers=1, processes=False, dashboard_address="127.0.0.1:0") as cluster,
+        Client(cluster),
+    ):
+        gmr = GMR()
+        gmr.fit_resample(*in_parts(X, y, (100, 100)))
+    assert gmr.rectification_.summary()["rows"] == 200
+    with pytest.raises(RuntimeError, match="a cluster of Dask that is gone"):
+        gmr.rectification_.redecide(gamma=0)
+    with pytest.raises(RuntimeError, match="a cluster of Dask that is gone"):
+        gmr.rectification_.compute()
 
 
 class TestCluster:
@@ -492,7 +537,7 @@ class TestCluster:
             if stage in killed or stage not in STAGES:
                 return keep(self, tasks, worth=worth)
             killed.append(stage)
-            client.wait_for_workers(2)
+            client.wait_for_workers(2, timeout=60)
             pid = sorted(client.run(os.getpid).values())[0]
             first = dask.delayed(die, pure=False)(pid)
             return keep(self, [dask.delayed(after, pure=False)(first, one) for one in tasks])
@@ -504,7 +549,7 @@ class TestCluster:
         monkeypatch.undo()
         same(gmr.rectification_, one.rectification_)
         np.testing.assert_array_equal(found.compute(), kept)
-        client.wait_for_workers(2)
+        client.wait_for_workers(2, timeout=60)
 
 
 #: The stages, by the names of their tasks.

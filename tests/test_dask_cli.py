@@ -1,5 +1,6 @@
 """`rectifold clean --engine dask`: Parquet files in, Parquet files out, whole or not at all."""
 
+import datetime
 import json
 import os
 from functools import partial
@@ -15,6 +16,7 @@ from rectifold import GMR
 from rectifold.cli import run
 from rectifold.dask import GMR as OnDask  # noqa: N811
 from rectifold.dask.cluster import Cluster
+from rectifold.files.pieces import open_pieces, whole_folders
 
 
 @pytest.fixture(scope="module")
@@ -123,6 +125,34 @@ def test_rows_without_a_label(folder, frame, scheduler, tmp_path, capsys):
     assert pq.read_table(out).num_rows == facts["rows_out"]
 
 
+def test_a_file_without_any_label(folder, scheduler, tmp_path, capsys):
+    path = folder / "part-9.parquet"
+    part = pq.read_table(path)
+    empty = pa.array([None], part.schema.field("label").type)
+    pq.write_table(part.set_column(part.schema.get_field_index("label"), "label", empty), path)
+    code, told, errors = clean(
+        *(capsys, folder, "-o", tmp_path / "out", "--removed", tmp_path / "gone", "--json"),
+        *("--ignore", "name", "--missing-target", "drop", "--scheduler", scheduler),
+    )
+    assert code == 0, errors
+    gone = pq.read_table(tmp_path / "gone").to_pandas()
+    assert gone.loc[gone["rectifold_row"] == 300, "rectifold_reason"].tolist() == ["missing target"]
+    assert json.loads(told)["warnings"] == [] or "cap" in json.loads(told)["warnings"][0]
+
+
+def test_columns_of_times_mean_what_they_do_on_one_machine(frame, scheduler, tmp_path, capsys):
+    times = frame.assign(name=[datetime.time(hour=n % 20) for n in range(len(frame))])
+    pq.write_table(pa.Table.from_pandas(times, preserve_index=False), tmp_path / "a.parquet")
+    code, told, _ = clean(
+        capsys, tmp_path / "a.parquet", "--dry-run", "--json", "--scheduler", scheduler
+    )
+    one = run(["clean", f"{tmp_path}/a.parquet", "--target", "label", "--dry-run", "--json"])
+    assert code == one == 0
+    theirs = json.loads(capsys.readouterr().out)
+    assert json.loads(told)["classes"] == theirs["classes"]
+    assert json.loads(told)["warnings"] == theirs["warnings"]
+
+
 def test_only_some_classes_and_a_dry_run(folder, scheduler, capsys):
     code, told, _ = clean(
         *(capsys, folder, "--dry-run", "--json", "--ignore", "name"),
@@ -161,6 +191,35 @@ def test_a_broken_run_leaves_nothing(folder, scheduler, tmp_path, capsys, monkey
     assert {path.name for path in tmp_path.iterdir()} == before
 
 
+def test_pieces_are_cut_by_what_they_take_in_memory_and_named_in_the_order_of_numbers(tmp_path):
+    for name in ("1²2.parquet", "part-10.parquet", "part-9.parquet"):
+        pq.write_table(pa.table({"a": [0.5] * 4000}), tmp_path / name, row_group_size=1000)
+    found = open_pieces(str(tmp_path), 16_000).pieces
+    assert [(os.path.basename(one.path), one.groups) for one in found] == [
+        (name, groups)
+        for name in ("1²2.parquet", "part-9.parquet", "part-10.parquet")
+        for groups in ((0, 1), (2, 3))
+    ]
+    assert [one.first for one in found] == list(range(0, 12_000, 2000))
+
+
+def test_folders_get_their_names_together_or_not_at_all(tmp_path):
+    one, other = tmp_path / "one", tmp_path / "other"
+
+    def hinder():
+        with whole_folders([one, other]) as drafts:
+            (drafts[0] / "file").write_text("")
+            other.mkdir()
+            (other / "in the way").write_text("")
+
+    with pytest.raises(OSError, match="not empty"):
+        hinder()
+    assert [path.name for path in tmp_path.iterdir()] == ["other"]
+    with whole_folders([one]) as (draft,):
+        (draft / "file").write_text("")
+    assert [path.name for path in one.iterdir()] == ["file"]
+
+
 class TestBadInput:
     """One sentence, before any work."""
 
@@ -179,6 +238,8 @@ class TestBadInput:
         broken = tmp_path / "broken.parquet"
         broken.write_text("nothing")
         self.refused(capsys, "cannot be read as a Parquet file", broken, *out)
+        (tmp_path / "outer" / "inner").mkdir(parents=True)
+        self.refused(capsys, "for folders in it, name", tmp_path / "outer", *out)
         empty = tmp_path / "empty.parquet"
         pq.write_table(pa.table({"a": pa.array([], pa.float64()), "label": []}), empty)
         self.refused(capsys, "holds no rows", empty, *out)
@@ -209,12 +270,16 @@ class TestBadInput:
         self.refused(capsys, "there is no folder", folder, "-o", tmp_path / "no" / "out")
         out = tmp_path / "out"
         self.refused(capsys, "are the same folder", folder, "-o", out, "--removed", out)
+        inside = ("--removed", out / "gone")
+        out.mkdir()
+        self.refused(capsys, "are folders one in the other", folder, "-o", out, *inside)
 
     def test_options(self, folder, capsys, tmp_path, monkeypatch):
         monkeypatch.setattr("rectifold.cli.cluster._PATIENCE", 0.5)
         out = ("-o", tmp_path / "out")
         self.refused(capsys, "--report is for tables that fit", folder, "--report", "a.html")
         self.refused(capsys, "must be error or drop", folder, *out, "--missing-target", "keep")
+        self.refused(capsys, "--space must be auto or none", folder, *out, "--space", "heom")
         self.refused(capsys, "--time-budget is for approx", folder, *out, "--time-budget", "3")
         self.refused(capsys, "--block-size must be a number", folder, *out, "--block-size", "big")
         self.refused(

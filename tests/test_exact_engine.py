@@ -12,7 +12,7 @@ from scipy.spatial import cKDTree
 from threadpoolctl import threadpool_info
 
 from rectifold import GMR
-from rectifold.engines import exact, search
+from rectifold.engines import exact, parts, search
 from rectifold.engines.exact import coordinates, costs, products, remaining
 from rectifold.engines.exact.leaves import EMPTY, visits
 from rectifold.engines.exact.products import Frame, build
@@ -442,3 +442,37 @@ def test_progress_counts_rows_up_to_all_of_them():
     assert len(done) > 5
     assert seen[-1] == (6000, 6000)
     assert {total for _, total in seen} == {6000}
+
+
+class TestParts:
+    """Of a part of a table: neighbours among its rows, and how many are nearer than a distance."""
+
+    @pytest.mark.parametrize("way", ["leaves", "tree", "double in leaves"])
+    @pytest.mark.parametrize("metric", ["euclidean", "cosine"])
+    @pytest.mark.parametrize("name", HARD)
+    def test_neighbours_and_counts_are_those_of_all_pairs(self, name, metric, way, monkeypatch):
+        go(way, monkeypatch)
+        points, k = points_of(HARD[name], metric), 5
+        rng = np.random.default_rng(0)
+        for targets in (1, points.n // 2, points.n):
+            rows = np.sort(rng.choice(points.n, min(points.n, 40), replace=False))
+            left = np.repeat(rows, targets)
+            right = np.tile(np.arange(targets), len(rows))
+            distances = pair_distances(points, left, right).reshape(len(rows), -1)
+            distances[rows[:, None] == np.arange(targets)] = np.inf
+            order = np.argsort(distances, axis=1, kind="stable")[:, :k]
+            true = np.full((len(rows), k), np.inf)
+            true[:, : order.shape[1]] = np.take_along_axis(distances, order, axis=1)
+            within = np.where(rng.random(len(rows)) < 0.5, true[:, -1], true[:, k // 2])
+            for bound in (None, within):
+                indices, found = parts.nearest(points, targets, rows, k, within=bound)
+                there = true < np.inf if bound is None else true <= bound[:, None]
+                there &= true < np.inf
+                np.testing.assert_array_equal(found[there], true[there])
+                np.testing.assert_array_equal(
+                    indices[there], order[there[:, : order.shape[1]].nonzero()]
+                )
+            limits = np.where(np.isfinite(within), within, 1.0)
+            counts = parts.nearer(points, targets, rows, limits, k)
+            nearer = (distances < limits[:, None]).sum(axis=1)
+            assert (np.minimum(counts, k) <= np.minimum(nearer, k)).all()

@@ -110,7 +110,9 @@ def decide(
     counts = np.bincount(found.code, minlength=len(sizes))
     allowed = allowances(counts, sizes, strict, protected, thresholds, keep_floor=keep_floor)
     for code in np.flatnonzero(counts).tolist():
-        decision[found.rows[first_to_go(found.of(code), allowed[code])]] = REMOVED
+        mine = np.flatnonzero(found.code == code)
+        going = first_to_go(found.suspicion[mine], found.depth[mine], allowed[code])
+        decision[found.rows[mine[going]]] = REMOVED
     return Decisions(decision, reason)
 
 
@@ -127,13 +129,6 @@ class Suspects:
     #: The lower, the sooner a row goes; among equals the one with the lower depth.
     suspicion: Floats
     depth: Floats
-
-    def of(self, code: int) -> "Suspects":
-        """Those of one class; their rows are positions among all suspects."""
-        mine = np.flatnonzero(self.code == code)
-        return Suspects(
-            mine, self.code[mine], self.reason[mine], self.suspicion[mine], self.depth[mine]
-        )
 
 
 def suspects(
@@ -215,11 +210,11 @@ def allowances(
     return allowed
 
 
-def first_to_go(candidates: Suspects, allowed: int) -> Ints:
-    """Give the rows that go, of candidates of one class of which so many may."""
-    if len(candidates.rows) <= allowed:
-        return candidates.rows
-    return candidates.rows[going_first(candidates.suspicion, candidates.depth)[:allowed]]
+def first_to_go(suspicion: Floats, depth: Floats, allowed: int) -> Ints:
+    """Tell which candidates of one class go, if so many may."""
+    if len(suspicion) <= allowed:
+        return np.arange(len(suspicion))
+    return going_first(suspicion, depth)[:allowed]
 
 
 def going_first(suspicion: Floats, depth: Floats) -> Ints:

@@ -26,11 +26,19 @@ from rectifold.engines.sample import Approximation
 from rectifold.exhibits import Exhibits, keep_neighbours
 from rectifold.rectification import RecordedWarning, Rectification, Setting, rectify
 from rectifold.rules import Thresholds, guarded
-from rectifold.space import SPACES, Metric, Points, as_numbers, embed, resolve_metric, to_points
-from rectifold.target import Labels, Target, encode, named
+from rectifold.space import (
+    HINT,
+    SPACES,
+    Metric,
+    Points,
+    as_numbers,
+    embed,
+    refuse_repeated,
+    resolve_metric,
+    to_points,
+)
+from rectifold.target import Labels, Target, encode, named, refuse_none
 from rectifold.votes import count_votes, size_order
-
-_HINT = "pass space='auto' to compute the geometry on an encoded and filled copy, or convert it"
 
 
 class GMR(BaseCleaningSampler):
@@ -334,7 +342,7 @@ class GMR(BaseCleaningSampler):
                 RecordedWarning,
                 stacklevel=4,
             )
-        self._warn_if_guarded(labels.classes, labels.sizes)
+        self._warn_if_guarded(labels.classes, labels.sizes, stacklevel=5)
         self.metric_ = points.metric
         self.sample_indices_ = np.flatnonzero(~self.rectification_.removed)
         if sparse.issparse(X) and X.format in ("bsr", "coo", "dia", "dok"):
@@ -423,14 +431,14 @@ class GMR(BaseCleaningSampler):
             float(self.alpha), float(self.beta), float(self.gamma), int(self.min_minority)
         )
 
-    def _warn_if_guarded(self, classes: Labels, sizes: Ints) -> None:
+    def _warn_if_guarded(self, classes: Labels, sizes: Ints, stacklevel: int) -> None:
         if guarded(sizes, self.min_minority):
             smallest = sizes.argmin()
             warnings.warn(
                 f"class {named(classes[smallest])} has {sizes[smallest]} rows, "
                 f"fewer than min_minority={self.min_minority}: nothing is cleaned.",
                 RecordedWarning,
-                stacklevel=5,
+                stacklevel=stacklevel,
             )
 
     def _suggest(self, outlook: Outlook) -> None:
@@ -456,12 +464,8 @@ class GMR(BaseCleaningSampler):
     def _check(self, X: Any, y: Any, params: dict[str, Any]) -> Target:
         """Refuse what can't be cleaned, before any long work."""
         self._refuse_metadata(params)
-        names = [*X.columns] if hasattr(X, "iloc") else []
-        if len({*names}) < len(names):
-            twice = next(name for name in names if names.count(name) > 1)
-            raise ValueError(f"X has more than one column named {twice!r}: rename all but one.")
-        if y is None:
-            raise ValueError("GMR requires y to be passed, but the target y is None.")
+        refuse_repeated([*X.columns] if hasattr(X, "iloc") else [])
+        refuse_none(y)
         check_device(self.engine, self.device)
         if self.time_budget is not None and self.engine in ("exact", "gpu"):
             raise ValueError(
@@ -536,7 +540,7 @@ class GMR(BaseCleaningSampler):
                 f"ignored: leave metric='auto' (a search object has its metric set on it)."
             )
         if self.space is None:
-            values = as_numbers(X, name="X", hint=_HINT, allow_nan=self.metric == "nan_euclidean")
+            values = as_numbers(X, name="X", hint=HINT, allow_nan=self.metric == "nan_euclidean")
         else:
             values, self.space_ = embed(X, labels.values, self.space)
         if own_search:

@@ -1,6 +1,6 @@
 """A table becomes points: what the geometry is computed on, and by which metric."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,6 +25,9 @@ _PARAMETRIC = {"mahalanobis", "seuclidean", "wminkowski"}
 EXACT_METRICS = ("euclidean", "sqeuclidean", "cosine")
 #: Squares of larger coordinates leave the range of float64.
 LARGEST = 1e150
+#: What to do about a column that is not numbers, before a space and after it.
+HINT = "pass space='auto' to compute the geometry on an encoded and filled copy, or convert it"
+HINT_SPACE = "choose a space that fills or encodes it"
 
 Metric = str | Callable[..., float]
 
@@ -75,12 +78,16 @@ def embed(X: Any, y: Any, space: Any) -> tuple[Matrix, Any]:
     fitted = clone(space)
     # Some transformers work in place, and the caller's rows must not change.
     values = fitted.fit_transform(X.copy() if hasattr(X, "copy") else X, y)
-    if values.shape[0] != len(y):
+    return as_points(values, len(y)), fitted
+
+
+def as_points(values: Any, rows: int) -> Matrix:
+    """Check what a space has made of so many rows."""
+    if values.shape[0] != rows:
         raise ValueError(
-            f"space must give one point per row: it made {values.shape[0]} of {len(y)} rows."
+            f"space must give one point per row: it made {values.shape[0]} of {rows} rows."
         )
-    hint = "choose a space that fills or encodes it"
-    return as_numbers(values, name="the output of space", hint=hint), fitted
+    return as_numbers(values, name="the output of space", hint=HINT_SPACE)
 
 
 def as_numbers(X: Any, *, name: str, hint: str, allow_nan: bool = False) -> Matrix:
@@ -191,12 +198,24 @@ def comparable(values: Matrix, metric: str) -> Points:
     """Put rows, or some of them, into the form in which one of `EXACT_METRICS` is computed."""
     if metric == "cosine":
         return _normalised(values)
+    refuse_large(values)
+    return Points(values, metric)
+
+
+def refuse_large(values: Matrix) -> None:
+    """Refuse numbers whose squares are out of range."""
     if values.shape[0] and max(values.max(), -values.min()) > LARGEST:
         raise ValueError(
             f"X holds values beyond {LARGEST:g}, whose squares can't be represented: "
             "rescale X, or pass space='auto'."
         )
-    return Points(values, metric)
+
+
+def refuse_repeated(names: Sequence[Any]) -> None:
+    """Refuse columns that can't be told apart."""
+    if len({*names}) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"X has more than one column named {twice!r}: rename all but one.")
 
 
 def row_norms(values: Matrix) -> Floats:

@@ -15,6 +15,9 @@ from rectifold._typing import Ints
 
 Labels = npt.NDArray[Any]
 
+#: More labels in a part of a table are none: they are not worth being brought together.
+_MOST = 10_000
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Target:
@@ -73,11 +76,14 @@ def tally(y: Any, part: int) -> tuple[Labels, Ints]:
     labels, counts : ndarray of shape (n_classes,)
         The labels that occur there, sorted, and how often each does.
     """
-    y = _flat(y)
+    y = flat(y)
     if not len(y):
         return y, np.empty(0, dtype=np.intp)
     _refuse_missing(y, part)
-    return np.unique(_of_one_type(y), return_counts=True)
+    labels, counts = np.unique(_of_one_type(y), return_counts=True)
+    if len(labels) > _MOST:
+        raise _no_labels(len(labels), len(y))
+    return labels, counts
 
 
 def join(tallies: Sequence[tuple[Labels, Ints]]) -> tuple[Labels, Ints]:
@@ -110,7 +116,13 @@ def join(tallies: Sequence[tuple[Labels, Ints]]) -> tuple[Labels, Ints]:
 
 def codes_of(y: Any, classes: Labels) -> Ints:
     """Code the labels of a part of a table by their position among all classes."""
-    return np.searchsorted(classes, _flat(y)).astype(np.intp)
+    return np.searchsorted(classes, flat(y)).astype(np.intp)
+
+
+def refuse_none(y: Any) -> None:
+    """Refuse to clean without labels."""
+    if y is None:
+        raise ValueError("GMR requires y to be passed, but the target y is None.")
 
 
 def nothing_to_clean() -> ValueError:
@@ -136,7 +148,7 @@ def _refuse_numbers_that_are_no_labels(y: Labels) -> None:
         check_classification_targets(y)
 
 
-def _flat(y: Any) -> Labels:
+def flat(y: Any) -> Labels:
     """One label a row, also from a frame of one column."""
     labels = _as_array(y)
     if labels.ndim == 2 and labels.shape[1] == 1:
@@ -153,15 +165,19 @@ def _check_classes(classes: Labels, sizes: Ints) -> None:
         )
     rows = int(sizes.sum())
     if len(classes) > max(2, rows // 2):
-        raise ValueError(
-            f"y has {len(classes)} distinct values in {rows} rows: that looks like a regression "
-            "target or an identifier, and cleaning needs a class label."
-        )
+        raise _no_labels(len(classes), rows)
     if sizes.min() < 2:
         raise ValueError(
             f"class {named(classes[sizes.argmin()])} of y has a single row, and cleaning needs "
             "two of every class at least: add rows, merge it with another class, or leave it out."
         )
+
+
+def _no_labels(values: int, rows: int) -> ValueError:
+    return ValueError(
+        f"y has {values} distinct values in {rows} rows: that looks like a regression "
+        "target or an identifier, and cleaning needs a class label."
+    )
 
 
 def named(label: Any) -> str:

@@ -1,5 +1,6 @@
 """Neighbourhoods become class votes."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,7 +33,7 @@ class Votes:
     #: rows hold a certificate, and so are not searched for, differs from engine to engine.
     depth: Floats
 
-    def put(self, rows: Ints, some: "Votes") -> None:
+    def put(self, rows: Ints | slice, some: "Votes") -> None:
         """Write the votes of some rows into their places."""
         for name in ("predicted", "confidence", "majority_confidence", "larger", "depth"):
             getattr(self, name)[rows] = getattr(some, name)
@@ -71,12 +72,11 @@ def count_votes(
     Votes
     """
     votes = certain(labels, sizes)
-    step = max(1, _BLOCK // max(neighbourhoods.k, len(sizes)))
-    for at in range(0, len(neighbourhoods.rows), step):
-        rows = neighbourhoods.rows[at : at + step]
-        classes = labels[neighbourhoods.indices[at : at + step]]
+    for part in in_blocks(len(neighbourhoods.rows), neighbourhoods.k, len(sizes)):
+        rows = neighbourhoods.rows[part]
+        classes = labels[neighbourhoods.indices[part]]
         some = ballot(
-            neighbourhoods.distances[at : at + step],
+            neighbourhoods.distances[part],
             classes,
             labels[rows],
             sizes,
@@ -85,6 +85,13 @@ def count_votes(
         )
         votes.put(rows, some)
     return votes
+
+
+def in_blocks(n: int, k: int, n_classes: int) -> Iterator[slice]:
+    """Cut rows into blocks whose votes are counted at once."""
+    step = max(1, _BLOCK // max(k, n_classes))
+    for at in range(0, n, step):
+        yield slice(at, min(at + step, n))
 
 
 def certain(labels: Ints, sizes: Ints) -> Votes:

@@ -255,7 +255,7 @@ def explain(
     at = position[rows]
     columns: dict[str, list[Any]] = {ADDED[0]: (first + rows).tolist()}
     for name, values in zip(ADDED[1:], facts, strict=True):
-        known = zip(values[at].tolist(), (at >= 0).tolist(), strict=True)
-        columns[name] = [value if is_known else None for value, is_known in known]
+        known = iter(values[at[at >= 0]].tolist())
+        columns[name] = [next(known) if is_known else None for is_known in (at >= 0).tolist()]
     columns[ADDED[1]] = [reason or "missing target" for reason in columns[ADDED[1]]]
     return columns

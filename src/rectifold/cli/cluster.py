@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import logging
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -52,6 +53,7 @@ def clean_on_cluster(request: Request, scheduler: str | None, cores: int) -> dic
     except ImportError:
         raise UsageProblem('--engine dask needs its extra: pip install "rectifold[dask]"') from None
     from rectifold.files.pieces import check_folders, open_pieces
+    from rectifold.report.wording import warnings_of
 
     settings = {name: value for name, value in request.settings.items() if name != "engine"}
     # Cores are workers here, of one thread each.
@@ -76,14 +78,21 @@ def clean_on_cluster(request: Request, scheduler: str | None, cores: int) -> dic
     with _client(scheduler, cores), warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
-            table = _Labelled(pieces, features, request)
+            labelled = _Labelled(
+                features,
+                pieces.gaps,
+                request.target,
+                request.missing_labels,
+                request.missing_target,
+                request.drop,
+            )
             if request.only:
-                classes = table.classes()
-                gmr.set_params(sampling_strategy=classes_named("--only", request.only, classes))
-            gmr.fit_resample(*table.collections())
+                classes = classes_named("--only", request.only, _classes(labelled, pieces))
+                gmr.set_params(sampling_strategy=classes)
+            gmr.fit_resample(*_collections(labelled, pieces))
             record = gmr.rectification_
             with timed(seconds, "write"):
-                _write(table, record, outputs)
+                _write(labelled, pieces.pieces, record, outputs)
         except ConnectionError:
             raise
         except (ValueError, TypeError, RuntimeError) as problem:
@@ -99,7 +108,7 @@ def clean_on_cluster(request: Request, scheduler: str | None, cores: int) -> dic
     return {
         **summary,
         "seconds": {"read": seconds.pop("read"), **summary["seconds"], **seconds},
-        "warnings": [],
+        "warnings": warnings_of(record),
         "input": str(request.source),
         "output": None if request.output is None else str(request.output),
         "removed_file": None if request.removed is None else str(request.removed),
@@ -121,6 +130,8 @@ def _refuse(request: Request) -> None:
         raise UsageProblem(
             "--report is for tables that fit in memory: leave it out with --engine dask"
         )
+    if request.settings.get("space") == "heom":
+        raise UsageProblem("--space must be auto or none with --engine dask, not heom")
     if request.missing_target == "keep":
         raise UsageProblem("--missing-target must be error or drop with --engine dask, not keep")
     for name in ("target_recall", "time_budget"):
@@ -147,17 +158,18 @@ def _client(scheduler: str | None, cores: int) -> Iterator[None]:
     from distributed import Client, LocalCluster
     from joblib import effective_n_jobs
 
+    from rectifold.files.outputs import uninterrupted
+
     if scheduler is None:
-        # No page for browsers, and no word about workers that are told to stop.
-        with (
-            LocalCluster(
+        # Workers inherit that Ctrl-C is not for them; they are told to stop without a word.
+        with uninterrupted():
+            cluster = LocalCluster(
                 n_workers=effective_n_jobs(cores),
                 threads_per_worker=1,
                 dashboard_address="127.0.0.1:0",
                 silence_logs=logging.CRITICAL,
-            ) as cluster,
-            Client(cluster),
-        ):
+            )
+        with cluster, Client(cluster):
             yield
         return
     try:
@@ -172,40 +184,22 @@ def _client(scheduler: str | None, cores: int) -> Iterator[None]:
         yield
 
 
+@dataclass(frozen=True)
 class _Labelled:
-    """The rows of a table that have a label, as collections of Dask."""
+    """The rows of a piece that have a label; it goes with every task, and so holds no more."""
 
-    def __init__(self, pieces: Pieces, features: list[str], request: Request) -> None:
-        self.pieces, self.features, self.request = pieces, features, request
-
-    def collections(self) -> tuple[Any, Any]:
-        """Features and labels, a partition a piece."""
-        import dask.dataframe as dd
-
-        both = []
-        for read, like in (
-            (self.rows, self.pieces.frame(None, self.features)),
-            (self.labels, self.pieces.frame(None, [self.request.target])[self.request.target]),
-        ):
-            both.append(dd.from_map(read, self.pieces.pieces, meta=like, enforce_metadata=False))
-        return both[0], both[1]
-
-    def classes(self) -> pd.Series[Any]:
-        """Every label once."""
-        import dask
-        import pandas as pd
-
-        found = dask.compute(*[dask.delayed(self.some_classes)(one) for one in self.pieces.pieces])
-        return pd.Series([label for part in found for label in part])
-
-    def some_classes(self, piece: Piece) -> list[Any]:
-        """Every label of a piece once."""
-        labels: list[Any] = self.labels(piece).unique().tolist()
-        return labels
+    features: list[str]
+    gaps: frozenset[str]
+    name: str
+    missing_labels: Sequence[str]
+    missing_target: str
+    drop: Sequence[str]
 
     def rows(self, piece: Piece) -> pd.DataFrame:
         """Read features."""
-        frame = self.pieces.frame(piece, self.features)
+        from rectifold.files.pieces import frame_of
+
+        frame = frame_of(piece, self.features, self.gaps)
         missing = self.target(piece)[1]
         return frame[~missing] if missing.any() else frame
 
@@ -213,23 +207,51 @@ class _Labelled:
         """Read labels."""
         return self.target(piece)[0]
 
+    def classes(self, piece: Piece) -> list[Any]:
+        """Every label of a piece once."""
+        found: list[Any] = self.labels(piece).unique().tolist()
+        return found
+
     def target(self, piece: Piece) -> tuple[pd.Series[Any], NDArray[np.bool_]]:
         """Read labels, and which rows have none."""
-        name = self.request.target
-        column = piece.read([name]).frame([name])[name]
-        labels, missing, _ = read_labels(
-            column, is_text=False, missing_labels=self.request.missing_labels
-        )
-        if missing.any() and self.request.missing_target == "error":
+        column = piece.read([self.name]).frame([self.name])[self.name]
+        labels, missing, _ = read_labels(column, is_text=False, missing_labels=self.missing_labels)
+        if missing.any() and self.missing_target == "error":
             first = piece.first + int(missing.argmax())
             raise UsageProblem(
-                f"target {name!r}: row {first} (counted from 0) has no label, and others may not "
-                "either; --missing-target drop leaves them out"
+                f"target {self.name!r}: row {first} (counted from 0) has no label, and others may "
+                "not either; --missing-target drop leaves them out"
             )
         return labels, missing
 
 
-def _write(table: _Labelled, record: Any, outputs: dict[str, Path]) -> None:
+def _collections(labelled: _Labelled, pieces: Pieces) -> tuple[Any, Any]:
+    """Features and labels as collections of Dask, a partition a piece."""
+    import dask
+    import dask.dataframe as dd
+
+    features, target = pieces.none(labelled.features), pieces.none([labelled.name])
+    # Else Dask would turn whatever pandas holds as objects into text.
+    with dask.config.set({"dataframe.convert-string": False}):
+        X = dd.from_map(labelled.rows, pieces.pieces, meta=features, enforce_metadata=False)
+        y = dd.from_map(
+            labelled.labels, pieces.pieces, meta=target[labelled.name], enforce_metadata=False
+        )
+    return X, y
+
+
+def _classes(labelled: _Labelled, pieces: Pieces) -> pd.Series[Any]:
+    """Every label, once or more."""
+    import dask
+    import pandas as pd
+
+    found = dask.compute(*[dask.delayed(labelled.classes)(one) for one in pieces.pieces])
+    return pd.Series([label for part in found for label in part])
+
+
+def _write(
+    labelled: _Labelled, pieces: Sequence[Piece], record: Any, outputs: dict[str, Path]
+) -> None:
     """Write a file a piece, and give folders their names when all are there."""
     from dask import delayed
 
@@ -237,12 +259,16 @@ def _write(table: _Labelled, record: Any, outputs: dict[str, Path]) -> None:
     from rectifold.files.pieces import whole_folders
 
     cluster = Cluster()
-    pieces = table.pieces.pieces
     with whole_folders(list(outputs.values())) as folders:
         for name, folder in zip(outputs, folders, strict=True):
             tasks = [
                 delayed(_write_one, pure=False)(
-                    table, piece, told, record.classes, folder / f"part-{number:05}.parquet", name
+                    labelled,
+                    piece,
+                    told,
+                    record.classes,
+                    folder / f"part-{number:05}.parquet",
+                    name,
                 )
                 for number, (piece, told) in enumerate(zip(pieces, record.told(), strict=True))
             ]
@@ -254,7 +280,7 @@ def _write(table: _Labelled, record: Any, outputs: dict[str, Path]) -> None:
 
 
 def _write_one(
-    table: _Labelled,
+    labelled: _Labelled,
     piece: Piece,
     told: dict[str, Any],
     classes: NDArray[Any],
@@ -267,16 +293,16 @@ def _write_one(
     from rectifold.dask.record import column
     from rectifold.files.pieces import write_piece
 
-    missing = table.target(piece)[1]
+    missing = labelled.target(piece)[1]
     gone = missing.copy()
     removed = column(told, "removed", classes)
     gone[~missing] = removed
     if output == "--output":
-        write_piece(piece, ~gone, path, drop=table.request.drop)
+        write_piece(piece, ~gone, path, drop=labelled.drop)
         return path
     if not gone.any():
         return None
     facts = [column(told, name, classes) for name in FACTS]
     added = explain(facts, np.flatnonzero(~missing), gone, piece.first)
-    write_piece(piece, gone, path, drop=table.request.drop, added=added)
+    write_piece(piece, gone, path, drop=labelled.drop, added=added)
     return path

@@ -104,7 +104,7 @@ def in_words_of_the_command_line(sentence: str) -> str:
     sentence = re.sub(rf"^The {_ASIDE} parameter of GMR must", as_subject, sentence)
     # A word such as space or metric is a parameter only where a value follows.
     sentence = re.sub(rf"(?<!-)\b({_OPTIONS})(=)(?:{_ASIDE})?", as_option, sentence)
-    alone = "min_minority|n_neighbors|class_weight|target_recall|time_budget"
+    alone = "min_minority|n_neighbors|class_weight|target_recall|time_budget|block_size"
     sentence = re.sub(rf"(?<!-)\b({alone})\b()()", as_option, sentence)
     for pattern, words in _TRANSLATIONS:
         sentence = re.sub(pattern, words, sentence)

@@ -5,7 +5,7 @@ import threading
 import uuid
 from collections.abc import Iterator, Sequence
 from concurrent.futures import CancelledError
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import dask
@@ -18,6 +18,8 @@ from rectifold import progress
 
 #: Seconds between two looks at how far the work is.
 _POLL = 0.2
+#: Where workers tell how far they are.
+_TOPIC = "rectifold"
 
 
 class Cluster:
@@ -27,8 +29,8 @@ class Cluster:
     ----------
     threads : int
         How many tasks run at a time.
-    topic : str or None
-        Where workers tell how far they are; None if nobody listens.
+    run : str or None
+        What workers call this run when they tell how far they are; None if nobody listens.
     """
 
     def __init__(self) -> None:
@@ -46,7 +48,7 @@ class Cluster:
                 if self.client is None
                 else max(1, sum(self.client.nthreads().values()))
             )
-        self.topic = None if self.client is None else f"rectifold-{uuid.uuid4().hex}"
+        self.run = None if self.client is None else uuid.uuid4().hex
         self._told, self._lock = 0, threading.Lock()
         self._done, self._total = 0, 1
 
@@ -74,7 +76,7 @@ class Cluster:
         """
         if not tasks or self.client is None:
             return list(dask.persist(*tasks))
-        with self._in_words(), self._listening():
+        with self._in_words(), self._listening() if worth else nullcontext():
             # Futures: a graph made of what `persist` gives does not keep hold of it.
             futures: list[Any] = self.client.compute(list(tasks))
             self._wait(futures, worth)
@@ -108,20 +110,17 @@ class Cluster:
 
     @contextmanager
     def _listening(self) -> Iterator[None]:
-        if self.client is None:
-            yield
-            return
+        def hear(event: tuple[float, dict[str, Any]]) -> None:
+            if event[1]["run"] == self.run:
+                with self._lock:
+                    self._told += event[1]["rows"]
 
-        def hear(event: tuple[float, int]) -> None:
-            with self._lock:
-                self._told += event[1]
-
-        self.client.subscribe_topic(self.topic, hear)
+        self.client.subscribe_topic(_TOPIC, hear)
         try:
             yield
         finally:
             if self.client.status == "running":
-                self.client.unsubscribe_topic(self.topic)
+                self.client.unsubscribe_topic(_TOPIC)
 
     @contextmanager
     def _in_words(self) -> Iterator[None]:
@@ -140,12 +139,22 @@ class Cluster:
             ) from problem
 
 
-def tell(topic: str | None, rows: int) -> None:
+def refuse_lost(results: Sequence[Any]) -> None:
+    """Refuse to go on with results that went with their cluster."""
+    for one in results:
+        if isinstance(one, distributed.Future) and one.status in ("cancelled", "lost"):
+            raise RuntimeError(
+                "the votes of this record were on a cluster of Dask that is gone: clean again, and "
+                "call rectification_.compute() before the client is closed."
+            )
+
+
+def tell(run: str | None, rows: int) -> None:
     """Tell, from inside a task, that so many rows more are decided."""
-    if topic is None:
+    if run is None:
         return
     try:
         worker = distributed.get_worker()
     except ValueError:
         return
-    worker.log_event(topic, rows)
+    worker.log_event(_TOPIC, {"run": run, "rows": rows})

@@ -77,9 +77,9 @@ class Line:
 
     @property
     def small(self) -> int:
-        """Bytes of all rows that are not of the large class."""
+        """Bytes of all rows that are not of the large class: numbers, class and row number."""
         others = self.rows - int(self.geometry.sizes[self.geometry.large])
-        return others * 8 * self.columns
+        return others * (8 * self.columns + 16)
 
     def run(
         self, seed: int, epsilon: float, class_weight: str | None, seconds: dict[str, float]
@@ -149,11 +149,11 @@ class Line:
         return sample, delayed(stages.gather, pure=False)(picked) if fits else None
 
     def _undecided(self, around: Any) -> tuple[list[Any], list[int]]:
-        topic = self.cluster.topic
+        run = self.cluster.run
         found = self.cluster.keep(
             [
                 delayed(_undecided, pure=False)(
-                    self._read(block), around, block.first, self._geometry, topic
+                    self._read(block), around, block.first, self._geometry, run
                 )
                 for block in self.blocks
             ],
@@ -174,8 +174,8 @@ class Line:
         In a table of m blocks a block holds one in m of the rows that are near, so its own rows
         prove little; but whoever has some of k there may have the rest in a few others.
         """
-        number, blocks = FIRST, len(self.blocks)
-        while around is not None and sum(counts) and blocks >= 2 * number:
+        number, n_blocks = FIRST, len(self.blocks)
+        while around is not None and sum(counts) > 0 and n_blocks >= 2 * number:
             # Every round counts anew, as rows of a batch would have to have seen the same blocks.
             parts: list[list[Any]] = [[] for _ in self.blocks]
             for batch in batches(counts, 0, self.columns, self.size):
@@ -191,11 +191,11 @@ class Line:
                     for one, some in zip(undecided, parts, strict=True)
                 ]
             )
-            before = sum(counts)
+            before: int = sum(counts)
             counts = self._counted(undecided)
             number *= GROWTH
             # A round costs a fraction of the visits that a search for the same rows would.
-            if (1 - sum(counts) / before) * blocks * CHEAPER < number:
+            if (1 - sum(counts) / before) * n_blocks * CHEAPER < number:
                 break
         return undecided, counts
 
@@ -246,7 +246,7 @@ class Line:
                     asked,
                     best,
                     self._geometry,
-                    self.cluster.topic,
+                    self.cluster.run,
                     share,
                 )
             found.append(best)
@@ -271,10 +271,10 @@ def _edges(outcome: stages.Outcome) -> tuple[int, int]:
 
 @roomy
 def _undecided(
-    block: Rows, around: Rows | None, first: int, geometry: Geometry, topic: str | None
+    block: Rows, around: Rows | None, first: int, geometry: Geometry, run: str | None
 ) -> Open:
     found = stages.undecided(block, around, geometry)
-    tell(topic, len(block) - len(found))
+    tell(run, len(block) - len(found))
     return stages.opened(found, first)
 
 
@@ -313,9 +313,9 @@ def _visit(
     asked: Rows,
     found: Best | None,
     geometry: Geometry,
-    topic: str | None,
+    run: str | None,
     share: int,
 ) -> Best:
     best = stages.visit(block, asked, found, geometry)
-    tell(topic, share)
+    tell(run, share)
     return best

@@ -15,9 +15,9 @@ from typing import Any, ParamSpec, TypeVar
 #: What mallopt calls them: memory at the end of the heap is given back beyond the first; arrays
 #: beyond the second are asked for, and given back, one by one.
 _TRIM, _MAPPED = -1, -3
-#: Their values while a task runs, and the second one's outside, which is the C library's own.
+#: Their values while a task runs, and the C library's own of the second.
 _WORKING = {_TRIM: 1 << 27, _MAPPED: 1 << 25}
-_ALONE = 1 << 17
+_DEFAULT = str(1 << 17)
 
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
@@ -55,18 +55,30 @@ def _leave() -> None:
         _running -= 1
         library = _library()
         if _running == 0 and library is not None:
-            library.mallopt(_TRIM, int(os.environ["MALLOC_TRIM_THRESHOLD_"]))
-            library.mallopt(_MAPPED, _ALONE)
+            for name, value in _outside().items():
+                library.mallopt(name, value)
             library.malloc_trim(0)
 
 
 @cache
 def _library() -> Any:
     """The C library, if it is GNU's and Dask has set it so."""
-    if not os.environ.get("MALLOC_TRIM_THRESHOLD_", "").isdigit():
+    if not os.environ.get("MALLOC_TRIM_THRESHOLD_", "").isdecimal():
         return None
+    # Noted before they change.
+    _outside()
     try:
         library = ctypes.CDLL(None)
         return library if library.mallopt and library.malloc_trim else None
     except (AttributeError, OSError, TypeError):
         return None
+
+
+@cache
+def _outside() -> dict[int, int]:
+    """The values outside of tasks."""
+    mapped = os.environ.get("MALLOC_MMAP_THRESHOLD_", _DEFAULT)
+    return {
+        _TRIM: int(os.environ["MALLOC_TRIM_THRESHOLD_"]),
+        _MAPPED: int(mapped if mapped.isdecimal() else _DEFAULT),
+    }

@@ -13,8 +13,8 @@ from scipy import sparse
 from rectifold._typing import Ints
 from rectifold.dask.plan import starts
 from rectifold.dask.sums import Moments, moments
-from rectifold.space import LARGEST, as_numbers
-from rectifold.target import Labels, tally
+from rectifold.space import HINT_SPACE, as_numbers, refuse_large, refuse_repeated
+from rectifold.target import Labels, refuse_none, tally
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -81,8 +81,7 @@ def split(X: Any, y: Any) -> Parts:
             f"rectifold.dask.GMR cleans collections of Dask, and X is a {type(X).__name__}: pass a "
             "dask.dataframe.DataFrame or a dask.array.Array, or use rectifold.GMR."
         )
-    if y is None:
-        raise ValueError("GMR requires y to be passed, but the target y is None.")
+    refuse_none(y)
     if not isinstance(y, dd.DataFrame | dd.Series | da.Array):
         raise TypeError(
             f"y must be a collection of Dask like X, and is a {type(y).__name__}: pass a "
@@ -95,16 +94,11 @@ def split(X: Any, y: Any) -> Parts:
         if np.isnan(X.shape[1]):
             raise ValueError("X has an unknown number of columns: call X.compute_chunk_sizes().")
     else:
-        names = [*X.columns]
-        if len({*names}) < len(names):
-            twice = next(name for name in names if names.count(name) > 1)
-            raise ValueError(f"X has more than one column named {twice!r}: rename all but one.")
+        refuse_repeated([*X.columns])
     if isinstance(y, dd.DataFrame) and len(y.columns) != 1:
         raise ValueError(f"y must have one column of labels, and has {len(y.columns)}.")
-    if isinstance(y, da.Array) and y.ndim == 2 and y.shape[1] == 1:
-        y = y[:, 0]
-    if isinstance(y, da.Array) and y.ndim != 1:
-        raise ValueError(f"y must have one label for every row, and has {y.ndim} dimensions.")
+    if isinstance(y, da.Array) and y.ndim != 1 and (y.ndim != 2 or y.shape[1] != 1):
+        raise ValueError(f"y must have one label for every row, and has the shape {y.shape}.")
     y = _aligned(X, y)
     # Blocks of arrays come as a table of as many dimensions.
     rows, labels = (np.ravel(np.asarray(one.to_delayed(), dtype=object)).tolist() for one in (X, y))
@@ -118,7 +112,7 @@ def _aligned(X: Any, y: Any) -> Any:
         if known and X.shape[0] != y.shape[0]:
             raise ValueError(f"X has {X.shape[0]} rows and y has {y.shape[0]} labels.")
         if known and X.chunks[0] != y.chunks[0]:
-            return y.rechunk((X.chunks[0],))
+            return y.rechunk({0: X.chunks[0]})
     many = [one.numblocks[0] if isinstance(one, da.Array) else one.npartitions for one in (X, y)]
     if many[0] == many[1]:
         return y
@@ -166,10 +160,8 @@ def look(X: Any, y: Any, number: int, *, scale: bool) -> Seen:
     labels, counts = tally(y, number)
     found = None
     if scale and len_of(X):
-        hint = "choose a space that fills or encodes it"
-        values = as_numbers(X, name="X", hint=hint)
-        if max(values.max(), -values.min()) > LARGEST:
-            raise ValueError(f"X holds values beyond {LARGEST:g}, which can't be scaled.")
+        values = as_numbers(X, name="X", hint=HINT_SPACE)
+        refuse_large(values)
         found = moments(values)
     if hasattr(X, "dtypes"):
         columns = tuple((name, str(kind)) for name, kind in zip(X.columns, X.dtypes, strict=True))

@@ -50,12 +50,24 @@ def blocks(counts: Sequence[int], columns: int, size: int, threads: int) -> list
     """
     n = sum(counts)
     most = max(1, size // (8 * max(1, columns)))
-    number = max(threads, -(-n // most))
-    while True:
-        cut = _joined(counts, n, number)
-        if all(block.rows <= most or len(block.partitions) == 1 for block in cut):
-            return cut
-        number += 1
+    cut = []
+    for block in _joined(counts, n, max(threads, -(-n // most))):
+        cut += _parted(block, counts, most)
+    return cut
+
+
+def _parted(block: Block, counts: Sequence[int], most: int) -> list[Block]:
+    """Part a block that is too large, where partitions allow it."""
+    parts: list[Block] = []
+    first = block.first
+    for partition in block.partitions:
+        rows, last = counts[partition], parts[-1] if parts else None
+        if last is not None and last.rows + rows <= most:
+            parts[-1] = Block((*last.partitions, partition), last.first, last.rows + rows)
+        else:
+            parts.append(Block((partition,), first, rows))
+        first += rows
+    return [block] if block.rows <= most else parts
 
 
 def _joined(counts: Sequence[int], n: int, number: int) -> list[Block]:

@@ -10,9 +10,9 @@ import numpy as np
 import numpy.typing as npt
 from dask import delayed
 
-from rectifold._typing import Ints
+from rectifold._typing import Floats, Ints
 from rectifold.dask import stages
-from rectifold.dask.cluster import Cluster
+from rectifold.dask.cluster import Cluster, refuse_lost
 from rectifold.dask.parts import Parts
 from rectifold.dask.plan import overlapping, starts
 from rectifold.dask.stages import Outcome, Rules
@@ -24,7 +24,6 @@ from rectifold.rules import (
     REMOVED,
     SPARED,
     Decisions,
-    Suspects,
     Thresholds,
     allowances,
     first_to_go,
@@ -146,6 +145,7 @@ class Rectification:
             What `GMR` with these thresholds would have recorded.
         """
         thresholds = changed(self.thresholds, alpha=alpha, beta=beta, gamma=gamma)
+        refuse_lost(self.outcomes)
         outcomes, fates = decide(Cluster(), self.outcomes, self.sizes, thresholds, self.setting)
         return replace(self, thresholds=thresholds, outcomes=outcomes, fates=fates)
 
@@ -175,18 +175,18 @@ class Rectification:
             Columns row, label, predicted, confidence, majority_confidence, decision,
             reason; with the partitions of the data, and their index, if those are a dataframe.
         """
-        index: list[Any] = [None] * len(self.counts)
-        divisions = None
-        if not isinstance(self.parts.y, da.Array):
-            index = [delayed(getattr, pure=False)(part, "index") for part in self.parts.labels]
-            divisions = self.parts.y.divisions if self.parts.y.known_divisions else None
         classes = delayed(self.classes, pure=False)
+        first = starts(self.counts)
         parts = [
-            delayed(_frame, pure=False)(told, first, labels, classes)
-            for told, first, labels in zip(self.told(), starts(self.counts), index, strict=True)
+            delayed(_frame, pure=False)(told, at, rows, classes)
+            for told, at, rows in zip(self.told(), first, self.parts.rows, strict=True)
         ]
+        if isinstance(self.parts.X, da.Array):
+            divisions: Any = (*first, max(first[-1], sum(self.counts) - 1))
+        else:
+            divisions = self.parts.X.divisions if self.parts.X.known_divisions else None
         nothing = _tell(self.classes[:0], 0, [], self.classes, self.sizes)
-        like = _frame(nothing, 0, None, self.classes)
+        like = _frame(nothing, 0, self.parts.empty, self.classes)
         return dd.from_delayed(parts, meta=like, divisions=divisions, verify_meta=False)
 
     def compute(self) -> OnOneMachine:
@@ -203,8 +203,8 @@ class Rectification:
         codes = together["code"]
         values = self.classes[codes]
         index = None
-        if not isinstance(self.parts.y, da.Array):
-            index = self.parts.y.index.compute()
+        if not isinstance(self.parts.X, da.Array):
+            index = self.parts.X.index.compute()
         return OnOneMachine(
             Target(values, self.classes, codes, self.sizes),
             Votes(**{name: together[name] for name in _VOTES}),
@@ -215,14 +215,14 @@ class Rectification:
             index,
         )
 
-    def kept(self) -> tuple[list[Any], list[int]]:
+    def kept(self, cluster: Cluster) -> tuple[list[Any], list[int]]:
         """Positions of the rows that stay, in each partition, where they lie; and how many."""
         positions = [
             delayed(_kept, pure=False)(rows, first, some)
             for rows, first, some in self._by_partition()
         ]
-        positions = Cluster().keep(positions)
-        return positions, Cluster().gather([delayed(len, pure=False)(one) for one in positions])
+        positions = cluster.keep(positions)
+        return positions, cluster.gather([delayed(len, pure=False)(one) for one in positions])
 
     def __repr__(self) -> str:
         """Show counts per class and reason as a small table."""
@@ -230,6 +230,7 @@ class Rectification:
 
     def _by_partition(self) -> list[tuple[int, int, list[Any]]]:
         """For each partition its rows, its first row, and the outcomes that tell of it."""
+        refuse_lost(self.outcomes)
         found = []
         for rows, first in zip(self.counts, starts(self.counts), strict=True):
             which = overlapping(self.edges, first, first + rows)
@@ -315,17 +316,13 @@ def decide(
     return decided, sum(fates, nobody)
 
 
-def _spared(parts: Sequence[Suspects], allowed: int) -> list[Ints]:
+def _spared(parts: Sequence[tuple[Ints, Floats, Floats]], allowed: int) -> list[Ints]:
     """Tell for each part which of the suspects of a class stay, as so many may go."""
-    suspicion, depth, code, reason = (
-        np.concatenate([getattr(part, name) for part in parts])
-        for name in ("suspicion", "depth", "code", "reason")
-    )
-    every = Suspects(np.arange(len(suspicion)), code, reason, suspicion, depth)
+    suspicion, depth = (np.concatenate([part[at] for part in parts]) for at in (1, 2))
     stays = np.ones(len(suspicion), dtype=bool)
-    stays[first_to_go(every, allowed)] = False
-    ends = np.cumsum([len(part.rows) for part in parts])[:-1]
-    return [part.rows[some] for part, some in zip(parts, np.split(stays, ends), strict=True)]
+    stays[first_to_go(suspicion, depth, allowed)] = False
+    ends = np.cumsum([len(rows) for rows, _, _ in parts])[:-1]
+    return [rows[some] for (rows, _, _), some in zip(parts, np.split(stays, ends), strict=True)]
 
 
 def _fates(outcome: Outcome, n_classes: int) -> Ints:
@@ -381,9 +378,10 @@ def column(told: dict[str, Any], name: str, classes: Labels) -> Any:
     return told[name]
 
 
-def _frame(told: dict[str, Any], first: int, index: Any, classes: Labels) -> Any:
+def _frame(told: dict[str, Any], first: int, X: Any, classes: Labels) -> Any:
     import pandas as pd
 
+    index = getattr(X, "index", pd.RangeIndex(first, first + len(told["code"])))
     columns = ("label", "predicted", "confidence", "majority_confidence", "decision", "reason")
     rows = {"row": np.arange(first, first + len(told["code"]))}
     return pd.DataFrame(

@@ -2,11 +2,12 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy import sparse
 
-from rectifold._typing import Bools, Floats, Ints, Matrix
+from rectifold._typing import Bools, Floats, Ints
 from rectifold.space import Points
 
 #: Rows whose neighbours are merged at once.
@@ -59,10 +60,14 @@ def joined(parts: Sequence[Rows]) -> Rows:
     )
 
 
-def stacked(parts: Sequence[Matrix]) -> Matrix:
-    """Put matrices one below the other."""
+def stacked(parts: Sequence[Any]) -> Any:
+    """Put matrices, or frames of pandas, one below the other."""
     if len(parts) == 1:
         return parts[0]
+    if hasattr(parts[0], "iloc"):
+        import pandas as pd
+
+        return pd.concat(parts)
     if any(sparse.issparse(part) for part in parts):
         return sparse.csr_array(sparse.vstack(parts, format="csr"))
     return np.concatenate(parts)

@@ -52,7 +52,7 @@ class GMR(sampler.GMR):
         Where the geometry is computed, as for :class:`rectifold.GMR`. A ``StandardScaler()`` is
         fitted by exact means and variances, in one pass, whatever the partitions; another
         transformer that has ``partial_fit`` by one partition after the other; any other, and
-        "auto", on a random sample of `space_sample` rows.
+        "auto", on a random sample of `space_sample` rows. See Notes.
 
     engine : {"auto", "exact", "gpu"}, default="auto"
         How a worker searches a block. All give the same answer. "auto" takes a GPU where
@@ -115,11 +115,17 @@ class GMR(sampler.GMR):
     certificates, for every batch of undecided rows, and when the result is computed. Call
     ``X.persist()`` before, if making it takes long and the cluster can hold it.
 
-    Brought together in one place are, besides counts: the rows of the small classes and a sample
-    of the large one, and one batch of undecided rows with their neighbours, each of at most
-    `block_size`, on a worker; and here, 24 bytes for each suspect of a class of which more would
-    go than may. Where the small classes take more than `block_size`, nothing can be proved and all
-    rows are searched for; a warning says so.
+    Brought together in one place are, besides counts: on a worker, the rows of the small classes,
+    of at most `block_size`, with a sample of the large one, of an eighth of that; also there, a
+    batch of undecided rows, and of what is found for them twice as much; and here, 24 bytes for
+    each suspect of a class of which more would go than may. Where the small classes take more than
+    `block_size`, nothing can be proved and all rows are searched for; a warning says so.
+
+    The answer is that of :class:`rectifold.GMR` on the points that the space gives,
+    ``space_.transform(X)``. These are the points of one machine where there is no space, and where
+    it does to every number what it would do there: ``MinMaxScaler()``, or one that is fitted on all
+    rows. Exact means are not quite those of scikit-learn, which are rounded; where distances are
+    equal, as on a grid, the last bit may settle who is nearer.
 
     Examples
     --------
@@ -287,8 +293,8 @@ class GMR(sampler.GMR):
             found.certified,
             fates,
         )
-        self._warn_if_guarded(classes, sizes)
-        kept, left = self.rectification_.kept()
+        self._warn_if_guarded(classes, sizes, stacklevel=4)
+        kept, left = self.rectification_.kept(cluster)
         self.sample_indices_ = positions(kept, left, counts)
         return parts.selected(kept, left)
 

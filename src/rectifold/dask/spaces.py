@@ -15,7 +15,9 @@ from sklearn.preprocessing import StandardScaler
 from rectifold._typing import Ints
 from rectifold.dask.parts import Parts, Seen, len_of, select
 from rectifold.dask.plan import starts
+from rectifold.dask.rows import stacked
 from rectifold.tables import TableSpace
+from rectifold.target import flat
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -129,28 +131,16 @@ def fitting(space: Any, parts: Parts, counts: Sequence[int], sample: Ints) -> An
 def _further(space: Any, X: Any, y: Any) -> Any:
     # What a task is given may be given to another too, and must not change.
     space = deepcopy(space)
-    space.partial_fit(X.copy(), y)
+    space.partial_fit(X.copy(), flat(y))
     return space
 
 
-def _on_sample(space: Any, some: Sequence[tuple[Any, Any]]) -> Fitted:
-    X, y = (_stacked([pair[at] for pair in some]) for at in (0, 1))
-    rows = len_of(X)
-    return _known(space.fit(X, y), X, rows)
+def _on_sample(space: Any, some: Sequence[Sequence[Any]]) -> Fitted:
+    X = stacked([rows for rows, _ in some])
+    y = np.concatenate([flat(labels) for _, labels in some])
+    return _known(space.fit(X, y), X, len_of(X))
 
 
 def _known(space: Any, X: Any, rows: int) -> Fitted:
     few = select(X, np.arange(min(2, len_of(X))))
     return Fitted(space, int(space.transform(few.copy()).shape[1]), rows)
-
-
-def _stacked(parts: Sequence[Any]) -> Any:
-    if hasattr(parts[0], "iloc"):
-        import pandas as pd
-
-        return pd.concat(parts)
-    if hasattr(parts[0], "indptr"):
-        from scipy import sparse
-
-        return sparse.vstack(parts, format="csr")
-    return np.concatenate(parts)

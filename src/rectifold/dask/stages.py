@@ -13,14 +13,9 @@ from rectifold.dask.rows import Best, Rows, joined, merged, stacked
 from rectifold.engines.parts import certified, nearer, nearest
 from rectifold.engines.settle import NOBODY
 from rectifold.rules import REMOVED, SPARED, Decisions, Suspects, Thresholds, suspects
-from rectifold.space import as_numbers, comparable
+from rectifold.space import HINT, as_numbers, as_points, comparable
 from rectifold.target import Labels, codes_of
-from rectifold.votes import Votes, ballot, certain
-
-#: Votes counted at once: rows times neighbours or classes.
-_BALLOT = 1 << 20
-_HINT = "pass space='auto' to compute the geometry on an encoded and filled copy, or convert it"
-_HINT_SPACE = "choose a space that fills or encodes it"
+from rectifold.votes import Votes, ballot, certain, in_blocks
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -43,14 +38,9 @@ class Geometry:
 def values_of(X: Any, space: Any) -> Matrix:
     """Compute one part of the caller's rows in a space, as finite float64 numbers."""
     if space is None:
-        return as_numbers(X, name="X", hint=_HINT)
+        return as_numbers(X, name="X", hint=HINT)
     # Some transformers work in place, and the caller's rows must not change.
-    values = space.transform(X.copy())
-    if values.shape[0] != len_of(X):
-        raise ValueError(
-            f"space must give one point per row: it made {values.shape[0]} of {len_of(X)} rows."
-        )
-    return as_numbers(values, name="the output of space", hint=_HINT_SPACE)
+    return as_points(space.transform(X.copy()), len_of(X))
 
 
 def read(Xs: Sequence[Any], ys: Sequence[Any], first: int, geometry: Geometry) -> Rows:
@@ -314,9 +304,7 @@ def vote(
         raise RuntimeError("the search left a row without neighbours: this is a bug in rectifold.")
     own, sizes = asked.codes, geometry.sizes
     votes = certain(own, sizes)
-    step = max(1, _BALLOT // max(geometry.k, len(sizes)))
-    for at in range(0, len(own), step):
-        part = np.arange(at, min(at + step, len(own)))
+    for part in in_blocks(len(own), geometry.k, len(sizes)):
         counted = ballot(
             best.distances[part],
             best.codes[part],
@@ -356,9 +344,10 @@ def counted(found: Suspects, n_classes: int) -> Ints:
     return np.bincount(found.code, minlength=n_classes)
 
 
-def of_class(found: Suspects, code: int) -> Suspects:
-    """Suspects of one class; their rows are positions among all of the part."""
-    return found.of(code)
+def of_class(found: Suspects, code: int) -> tuple[Ints, Floats, Floats]:
+    """Suspects of one class: their positions among all of the part, suspicion and depth."""
+    mine = np.flatnonzero(found.code == code)
+    return mine, found.suspicion[mine], found.depth[mine]
 
 
 def decided(outcome: Outcome, found: Suspects, staying: Ints) -> Outcome:

@@ -7,6 +7,7 @@ import os
 import re
 import secrets
 import shutil
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
 
+#: How often it is tried to remove a folder into which somebody writes, and seconds in between.
+_TRIES, _PAUSE = 50, 0.1
 #: Endings of the files of a folder that belong to its table.
 _ENDINGS = (".parquet", ".pq")
 
@@ -77,29 +80,39 @@ class Pieces:
         """How many there are."""
         return sum(piece.rows for piece in self.pieces)
 
-    def frame(self, piece: Piece | None, columns: Sequence[str]) -> pd.DataFrame:
-        """Give columns of a piece as pandas does, of the same types for all pieces.
+    def none(self, columns: Sequence[str]) -> pd.DataFrame:
+        """Give columns without rows, of the types that all pieces have."""
+        return _typed(self.empty, columns, self.gaps)
 
-        Parameters
-        ----------
-        piece : Piece or None
-            Which; None for a table without rows.
-        columns : sequence of str
-            Which of its columns.
 
-        Returns
-        -------
-        pandas.DataFrame
-        """
-        table = self.empty if piece is None else piece.read(columns)
-        frame = table.frame(columns)
-        for name in columns:
-            if name in self.gaps and frame[name].dtype.kind in "iu":
-                # As pandas reads whole numbers where one is missing.
-                frame[name] = frame[name].astype(np.float64)
-            elif name in self.gaps and frame[name].dtype.kind == "b":
-                frame[name] = frame[name].astype(object)
-        return frame
+def frame_of(piece: Piece, columns: Sequence[str], gaps: frozenset[str]) -> pd.DataFrame:
+    """Give columns of a piece as pandas does, of the same types for all pieces.
+
+    Parameters
+    ----------
+    piece : Piece
+        Which.
+    columns : sequence of str
+        Which of its columns.
+    gaps : frozenset of str
+        See `Pieces`.
+
+    Returns
+    -------
+    pandas.DataFrame
+    """
+    return _typed(piece.read(columns), columns, gaps)
+
+
+def _typed(table: ArrowTable, columns: Sequence[str], gaps: frozenset[str]) -> pd.DataFrame:
+    frame = table.frame(columns)
+    for name in columns:
+        if name in gaps and frame[name].dtype.kind in "iu":
+            # As pandas reads whole numbers where one is missing.
+            frame[name] = frame[name].astype(np.float64)
+        elif name in gaps and frame[name].dtype.kind == "b":
+            frame[name] = frame[name].astype(object)
+    return frame
 
 
 def open_pieces(pattern: str, size: int) -> Pieces:
@@ -155,6 +168,11 @@ def _find(pattern: str) -> list[str]:
         found = [pattern]
     else:
         found = [path for path in glob.glob(pattern, recursive=True) if os.path.isfile(path)]
+    if not found and os.path.isdir(pattern):
+        raise FileProblem(
+            f"there is no Parquet file in the folder {pattern!r} itself; for folders in it, name "
+            f"{os.path.join(pattern, '**', '*.parquet')!r}"
+        )
     if not found:
         raise FileProblem(f"there is no Parquet file {pattern!r}")
     for path in found:
@@ -167,10 +185,10 @@ def _find(pattern: str) -> list[str]:
 
 
 def _natural(path: str) -> list[tuple[bool, int, str]]:
-    # part-10 comes after part-9.
+    # part-10 comes after part-9. What is split by stands at the odd places.
     return [
-        (not text.isdigit(), int(text) if text.isdigit() else 0, text)
-        for text in re.split(r"(\d+)", path)
+        (bool(at % 2), int(text) if at % 2 else 0, text)
+        for at, text in enumerate(re.split(r"([0-9]+)", path))
     ]
 
 
@@ -198,12 +216,14 @@ def _cut(metadata: Any, size: int) -> Iterator[tuple[tuple[int, ...], int]]:
     rows = held = 0
     for number in range(metadata.num_row_groups):
         group = metadata.row_group(number)
-        if groups and held + group.total_byte_size > size:
+        # Repeated values take no room in a file, and eight bytes each in memory.
+        takes = max(group.total_byte_size, 8 * group.num_rows * metadata.num_columns)
+        if groups and held + takes > size:
             yield tuple(groups), rows
             groups, rows, held = [], 0, 0
         groups.append(number)
         rows += group.num_rows
-        held += group.total_byte_size
+        held += takes
     if groups:
         yield tuple(groups), rows
 
@@ -245,12 +265,32 @@ def whole_folders(folders: Sequence[Path]) -> Iterator[list[Path]]:
             draft.mkdir()
         yield drafts
         with uninterrupted():
-            for draft, target in zip(drafts, targets, strict=True):
-                # An empty folder that stands there is replaced.
-                os.replace(draft, target)
+            _rename_all(drafts, targets)
     finally:
         for draft in drafts:
-            shutil.rmtree(draft, ignore_errors=True)
+            _remove(draft)
+
+
+def _rename_all(drafts: Sequence[Path], targets: Sequence[Path]) -> None:
+    done: list[tuple[Path, Path]] = []
+    try:
+        for draft, target in zip(drafts, targets, strict=True):
+            # An empty folder that stands there is replaced.
+            os.replace(draft, target)
+            done.append((draft, target))
+    except OSError:
+        for draft, target in done:
+            os.replace(target, draft)
+        raise
+
+
+def _remove(folder: Path) -> None:
+    # Whoever was told to stop may still be writing a file.
+    for _ in range(_TRIES):
+        shutil.rmtree(folder, ignore_errors=True)
+        if not folder.exists():
+            return
+        time.sleep(_PAUSE)
 
 
 def check_folders(folders: Mapping[str, Path], pieces: Pieces) -> None:
@@ -278,9 +318,12 @@ def check_folders(folders: Mapping[str, Path], pieces: Pieces) -> None:
             raise FileProblem(f"{name} {str(path)!r}: there is no folder {str(path.parent)!r}")
         if not os.access(parent, os.W_OK | os.X_OK):
             raise FileProblem(f"{name} {str(path)!r}: its folder cannot be written to")
-        if real in seen:
-            raise FileProblem(f"{seen[real]} and {name} are the same folder, {str(path)!r}")
-        seen[real] = name
+        for other, where in seen.items():
+            if real == where:
+                raise FileProblem(f"{other} and {name} are the same folder, {str(path)!r}")
+            if os.path.commonpath((real, where)) in (real, where):
+                raise FileProblem(f"{other} and {name} are folders one in the other; name others")
+        seen[name] = real
 
 
 def write_piece(

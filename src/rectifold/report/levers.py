@@ -99,14 +99,14 @@ def questions(record: Rectification) -> list[Question]:
     return found
 
 
-def alpha_is_idle(record: Rectification) -> bool:
+def alpha_is_idle(sizes: Ints, strict: frozenset[int]) -> bool:
     """Tell whether alpha changes nothing up to 0.5: of two classes the larger alone is strict.
 
     There, a row whose own vote is below a half is predicted to be of the smaller class, and goes
     for that. One of a strict smaller class is predicted to be of a larger one, and does not.
     """
-    order = size_order(record.target.sizes)
-    return len(order) == 2 and record.setting.strict == {int(order[0])}
+    order = size_order(sizes)
+    return len(order) == 2 and strict == {int(order[0])}
 
 
 def levers(record: Rectification, found: list[Question]) -> dict[str, Any]:
@@ -139,7 +139,7 @@ def levers(record: Rectification, found: list[Question]) -> dict[str, Any]:
         "min_minority": thresholds.min_minority,
         "keep_floor": record.setting.keep_floor,
         "tolerance": TOLERANCE,
-        "alpha_is_idle": alpha_is_idle(record),
+        "alpha_is_idle": alpha_is_idle(record.target.sizes, record.setting.strict),
         "classes": [
             {
                 "role": record.setting.role(code),

@@ -6,7 +6,7 @@ import ast
 import re
 import shlex
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -16,7 +16,11 @@ from rectifold.rules import can_lose, cap, guarded
 from rectifold.target import named
 
 if TYPE_CHECKING:
-    from rectifold.rectification import Rectification
+    from numpy.typing import NDArray
+
+    from rectifold.accuracy import Accuracy
+    from rectifold.rectification import Rectification, Setting
+    from rectifold.rules import Thresholds
 
 #: Parameters of GMR that are options of the command line, under the same names.
 _OPTIONS = (
@@ -26,20 +30,50 @@ _OPTIONS = (
 )
 
 
-def warnings_of(record: Rectification) -> list[str]:
+class Recorded(Protocol):
+    """What the record of a run tells, wherever it was made."""
+
+    @property
+    def classes(self) -> NDArray[Any]:
+        """The labels."""
+        ...
+
+    @property
+    def thresholds(self) -> Thresholds:
+        """What votes were compared with."""
+        ...
+
+    @property
+    def setting(self) -> Setting:
+        """How the run was made."""
+        ...
+
+    @property
+    def accuracy(self) -> Accuracy | None:
+        """How good approximate neighbours are."""
+        ...
+
+    def summary(self) -> dict[str, Any]:
+        """Count what happened."""
+        ...
+
+
+def warnings_of(record: Recorded) -> list[str]:
     """Say what whoever reads a record should beware of.
 
     Parameters
     ----------
     record : Rectification
-        The record of a run.
+        The record of a run, on one machine or on a cluster.
 
     Returns
     -------
     list of str
         One or two sentences each, the most important first.
     """
-    sizes, classes, thresholds = record.target.sizes, record.classes, record.thresholds
+    facts = record.summary()
+    classes, thresholds = record.classes, record.thresholds
+    sizes = np.array([one["before"] for one in facts["classes"]])
     if guarded(sizes, thresholds.min_minority):
         least = int(sizes.argmin())
         return [
@@ -57,7 +91,7 @@ def warnings_of(record: Rectification) -> list[str]:
         # A search of the caller's own is nothing to beware of if it is exact.
         if own or accuracy.recall.value < 1:
             said.append(f"{missed}Neighbours are {whose}: {in_words(accuracy.to_dict())}.")
-    if not record.removed.any():
+    if not facts["removed"]:
         said.append("Nothing was removed: no row met the thresholds.")
     for code, label in enumerate(classes):
         large = can_lose(code, sizes, thresholds.min_minority)
@@ -67,8 +101,7 @@ def warnings_of(record: Rectification) -> list[str]:
                 f"{thresholds.min_minority}, and loses nothing."
             )
             continue
-        mine = record.target.codes == code
-        spared = int((mine & record.spared).sum())
+        spared, removed = (facts["classes"][code][what] for what in ("spared", "removed"))
         if not spared:
             continue
         if record.setting.role(code) == "protected":
@@ -76,18 +109,18 @@ def warnings_of(record: Rectification) -> list[str]:
             said.append(
                 f"The cap of class {named(label)} was reached: {_spared(spared)}. "
                 f"gamma = {thresholds.gamma:g} lets {_rows(most)} of {sizes[code]:,} go, and "
-                f"{spared + int((mine & record.removed).sum()):,} met the threshold."
+                f"{spared + removed:,} met the threshold."
             )
         else:
             said.append(
                 f"Class {named(label)} reached its floor: {_spared(spared)}, so that it "
                 "does not fall below the largest class that is not strict."
             )
-    left = np.bincount(record.target.codes[~record.removed], minlength=len(sizes))
+    left = np.array([one["after"] for one in facts["classes"]])
     emptied = [named(label) for label in classes[left == 0]]
     if emptied:
         said.append(f"No row is left of class {', '.join(emptied)}.")
-    if alpha_is_idle(record) and thresholds.alpha <= 0.5:
+    if alpha_is_idle(sizes, record.setting.strict) and thresholds.alpha <= 0.5:
         said.append(
             f"alpha = {thresholds.alpha:g} has no effect: with two classes, a row whose own vote "
             "is below a half is predicted to be of the other class, and goes for that already. "

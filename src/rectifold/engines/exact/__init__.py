@@ -192,7 +192,7 @@ def _found_among(
     targets = np.flatnonzero(ground.classes == TARGET)
     best = price_among(ground, k, places, bounds, targets, which)
     if best.tree is not None:
-        queries, counts = ground.groups.values[points], ground.groups.counts[targets]
+        queries, counts = ground.groups.values[points], ground.counts()[targets]
         within = by_point[points]
         for some, offsets, near in tree.search(
             best.tree, counts, k, queries, workers.jobs, within=within

@@ -50,8 +50,10 @@ class Coordinates:
 
     def scaled(self, squares: Floats) -> Floats:
         """Squared distances of points become those of their coordinates."""
+        with np.errstate(over="ignore"):
+            scaled = np.ldexp(squares, 2 * self.exponent)
         # What is too small to be told apart from nothing is left a little above it.
-        return np.maximum(np.ldexp(squares, 2 * self.exponent), 1e-290)
+        return np.maximum(scaled, 1e-290)
 
     @property
     def sparse(self) -> bool:

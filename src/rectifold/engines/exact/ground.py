@@ -45,6 +45,10 @@ class Ground:
         places[order[real]] = real
         return places
 
+    def counts(self) -> Ints:
+        """How many rows that count lie on each point."""
+        return self.weights[self.places()]
+
 
 def lay(
     values: Matrix,
