@@ -431,14 +431,14 @@ class TestPlan:
     def test_blocks_hold_all_rows_once_and_no_more_than_they_may(self):
         for counts in ([5], [0, 3, 0, 4, 9, 0], [1] * 40, [30, 1, 1, 30]):
             for threads in (1, 4):
-                for size in (8, 80, 8000):
+                for size in (24, 240, 24_000):
                     found = blocks(counts, 1, size, threads)
                     held = [one for block in found for one in block.partitions]
                     assert held == [n for n, rows in enumerate(counts) if rows]
                     assert sum(block.rows for block in found) == sum(counts)
                     for block in found:
                         assert block.first == sum(counts[: block.partitions[0]])
-                        assert len(block.partitions) == 1 or 8 * block.rows <= size
+                        assert len(block.partitions) == 1 or 24 * block.rows <= size
 
     def test_batches_hold_all_undecided_rows_in_their_order(self):
         found = batches([5, 0, 7, 1], 2, 1, 4 * 48)
@@ -452,7 +452,7 @@ class TestPlan:
 
     def test_a_hundred_thousand_partitions_are_joined_in_no_time(self):
         begin = time.perf_counter()
-        assert len(blocks([51] * 100_000, 1, 800, 8)) == 100_000
+        assert len(blocks([51] * 100_000, 1, 2400, 8)) == 100_000
         assert time.perf_counter() - begin < 10
 
     def test_every_block_is_visited_once_and_the_nearest_first(self):

@@ -13,7 +13,7 @@ from rectifold.dask import stages
 from rectifold.dask.cluster import Cluster, tell
 from rectifold.dask.memory import roomy
 from rectifold.dask.parts import Parts
-from rectifold.dask.plan import Block, Slice, batches, blocks, chains
+from rectifold.dask.plan import Block, Slice, batches, blocks, chains, row_bytes
 from rectifold.dask.rows import Best, Rows, joined, merged
 from rectifold.dask.stages import Geometry, Open
 from rectifold.space import nothing_varies
@@ -79,7 +79,7 @@ class Line:
     def small(self) -> int:
         """Bytes of all rows that are not of the large class: numbers, class and row number."""
         others = self.rows - int(self.geometry.sizes[self.geometry.large])
-        return others * (8 * self.columns + 16)
+        return others * row_bytes(self.columns)
 
     def run(
         self, seed: int, epsilon: float, class_weight: str | None, seconds: dict[str, float]

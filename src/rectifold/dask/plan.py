@@ -29,6 +29,11 @@ class Slice:
     end: int
 
 
+def row_bytes(columns: int) -> int:
+    """Tell how many bytes a row takes: its numbers, its class and its own number."""
+    return 8 * columns + 16
+
+
 def blocks(counts: Sequence[int], columns: int, size: int, threads: int) -> list[Block]:
     """Join small partitions, in their order.
 
@@ -49,7 +54,7 @@ def blocks(counts: Sequence[int], columns: int, size: int, threads: int) -> list
         Without those that are empty.
     """
     n = sum(counts)
-    most = max(1, size // (8 * max(1, columns)))
+    most = max(1, size // row_bytes(columns))
     cut = []
     for block in _joined(counts, n, max(threads, -(-n // most))):
         cut += _parted(block, counts, most)
@@ -102,7 +107,7 @@ def batches(undecided: Sequence[int], k: int, columns: int, size: int) -> list[l
         About equally large ones.
     """
     total = sum(undecided)
-    most = max(1, size // max(_FOUND * k, 8 * columns))
+    most = max(1, size // max(_FOUND * k, row_bytes(columns)))
     number = -(-total // most)
     ends = [total * (batch + 1) // number for batch in range(number)]
     cut: list[list[Slice]] = [[] for _ in ends]
