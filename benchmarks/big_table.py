@@ -4,8 +4,8 @@
 
 20,000,000 x 16 by default, about 2.5 GB, written file by file: it takes no more memory than one.
 Every row is of one of 200 clusters of 6 dimensions, seen through 16 columns with a little noise.
-One in 200 is of the minority, whose ten clusters overlap with ten of the others. Labels are wrong as
-those of people are: one in 2,000 of the majority, one in 50 of the minority.
+One in 500 is of the minority, whose ten clusters overlap with ten of the others. Labels are wrong as
+those of machines are: one in 20,000 of the majority, one in 50 of the minority.
 """
 
 import argparse
@@ -19,8 +19,8 @@ ROWS, COLUMNS = 20_000_000, 16
 #: Rows of a file.
 PART = 500_000
 _CLUSTERS, _MINOR, _LATENT = 200, 10, 6
-_SHARE, _NOISE, _SPREAD, _SHIFT = 1 / 200, 0.05, 4.0, 2.5
-_WRONG, _WRONG_MINOR = 1 / 2000, 1 / 50
+_SHARE, _NOISE, _SPREAD, _SHIFT = 1 / 500, 0.05, 4.0, 2.5
+_WRONG, _WRONG_MINOR = 1 / 20_000, 1 / 50
 
 
 def rows(number: int, count: int, columns: int = COLUMNS) -> tuple[np.ndarray, np.ndarray]:

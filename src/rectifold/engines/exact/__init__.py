@@ -190,7 +190,8 @@ def _found_among(
     bounds = ground.frame.coordinates.scaled(by_point[points])
     which = ground.frame.leaves.of(TARGET)
     targets = np.flatnonzero(ground.classes == TARGET)
-    best = price_among(ground, k, places, bounds, targets, which)
+    # Leaves are there already, and bounds are tight: the estimate is in favour of a tree.
+    best = price_among(ground, k, places, bounds, targets, which, times=3)
     if best.tree is not None:
         queries, counts = ground.groups.values[points], ground.counts()[targets]
         within = by_point[points]

@@ -58,6 +58,7 @@ def price_among(
     which: Ints | None = None,
     *,
     most: float = np.inf,
+    times: float = 1.0,
 ) -> Price:
     """Estimate what the search for some places will cost, each within its bound.
 
@@ -77,6 +78,8 @@ def price_among(
         The leaves that hold them; None for all.
     most : float
         A tree is tried only if building it takes a small part of so many nanoseconds.
+    times : float
+        How many times cheaper a tree must be.
 
     Returns
     -------
@@ -99,7 +102,7 @@ def price_among(
     if not tree_pays or not costs.worth_a_trial(n, d, min(products, most)):
         return Price(products)
     built = cKDTree(values if n == len(values) else values[targets])
-    affordable = costs.affordable_visits(n, len(places), d, products)
+    affordable = costs.affordable_visits(n, len(places), d, products / times)
     # One factor at a time: its square may be out of range.
     squares = squares / frame.coordinates.factor / frame.coordinates.factor
     visited = costs.visited(built, values[leaves.order[some]], squares, affordable)

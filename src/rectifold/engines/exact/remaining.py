@@ -100,8 +100,12 @@ def estimate(
     Gives, for each, a squared distance within which its neighbours are; and the pairs of
     points that a query looks at, on average.
     """
+    every = which is None
     which = np.arange(frame.leaves.n) if which is None else which
-    bounds, pairs = _Look(frame, weights, k, which)._tightened(places, bounds)
+    pairs = 0
+    # Bounds that come with some leaves only are tight, where they are finite: see `search`.
+    if every or not np.isfinite(bounds).all():
+        bounds, pairs = _Look(frame, weights, k, which)._tightened(places, bounds)
     if not frame.resolves(bounds, places).all():
         bounds, _ = _Look(frame.finer(), weights, k, which)._tightened(places, bounds)
     near = frame.near(places, bounds, which)
