@@ -4,8 +4,8 @@
 
 20,000,000 x 16 by default, about 2.5 GB, written file by file: it takes no more memory than one.
 Every row is of one of 200 clusters of 6 dimensions, seen through 16 columns with a little noise.
-One in 500 is of the minority, whose ten clusters overlap with ten of the others. Labels are wrong as
-those of machines are: one in 20,000 of the majority, one in 50 of the minority.
+One in 500 is of the minority, whose ten clusters overlap with ten of the others. Some labels are
+wrong: one in 20,000 of the majority, one in 50 of the minority.
 """
 
 import argparse

@@ -12,14 +12,14 @@ import time
 from pathlib import Path
 from statistics import median
 
-import cases
 import dask
 import dask.array as da
 import numpy as np
 from distributed import Client, LocalCluster, wait
-from recording import write
 
+import cases
 import rectifold
+from recording import write
 from rectifold.dask import GMR
 
 RESULTS = Path(__file__).parents[1] / "results" / "dask"

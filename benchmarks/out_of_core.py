@@ -3,9 +3,9 @@
     python benchmarks/out_of_core.py [--rows 20000000] [--memory 1.5GB] [--folder FOLDER]
 
 Makes the table (see big_table.py), starts two workers of one thread with so much memory each, and
-runs ``rectifold clean --engine dask`` on them. Written down are the seconds of every stage, how many
-rows were searched for, what the workers took at most (the kernel's own high-water mark), and how
-often one of them was restarted.
+runs ``rectifold clean --engine dask`` on them. Written down are the seconds of every stage, how
+many rows were searched for, what the workers took at most (the kernel's own high-water mark), and
+how often one of them was restarted.
 """
 
 import argparse
@@ -16,8 +16,9 @@ import tempfile
 import time
 from pathlib import Path
 
-import big_table
 from distributed import Client, LocalCluster
+
+import big_table
 from recording import write
 
 RESULTS = Path(__file__).parents[1] / "results" / "dask"

@@ -11,10 +11,10 @@ import sys
 import time
 from pathlib import Path
 
-import big_table
 import numpy as np
-from recording import write
 
+import big_table
+from recording import write
 from rectifold.dask import stages
 from rectifold.dask.rows import Rows, joined
 from rectifold.dask.stages import Geometry
