@@ -35,9 +35,6 @@ class Searched:
     edges: list[tuple[int, int]]
     #: How many rows hold a certificate.
     certified: int
-    #: How the table was cut, and how many rows of the large class every worker was sent.
-    blocks: int
-    sample: int
 
 
 class Line:
@@ -101,7 +98,7 @@ class Line:
         """
         self.cluster.count(0, self.rows)
         with timed(seconds, "broadcast"):
-            sample, around = self._around(seed)
+            around = self._around(seed)
         with timed(seconds, "certificates"):
             undecided, counts = self._narrowed(*self._undecided(around), around)
         certified = self.rows - sum(counts)
@@ -116,7 +113,7 @@ class Line:
                 edges += self.cluster.gather([delayed(_edges, pure=False)(outcomes[-1])])
                 done += worth
                 self.cluster.count(done, self.rows)
-        return Searched(outcomes, edges, certified, len(self.blocks), len(sample))
+        return Searched(outcomes, edges, certified)
 
     def _sources(self, block: Block) -> tuple[list[Any], list[Any], int]:
         rows, labels = self.parts.rows, self.parts.labels
@@ -127,7 +124,7 @@ class Line:
         """Read a block; every stage does so anew, so that no worker has to hold the table."""
         return delayed(stages.read, pure=False)(*self._sources(block), self._geometry)
 
-    def _around(self, seed: int) -> tuple[Ints, Any]:
+    def _around(self, seed: int) -> Any:
         """Bring together what every block is compared with, if that is not too much."""
         fits = self.small <= self.size
         average = self.rows // len(self.blocks)
@@ -146,7 +143,7 @@ class Line:
         lowest, highest = (np.array(one) for one in zip(*ranges, strict=True))
         if (lowest.min(axis=0) == highest.max(axis=0)).all():
             raise nothing_varies()
-        return sample, delayed(stages.gather, pure=False)(picked) if fits else None
+        return self.cluster.keep([delayed(stages.gather, pure=False)(picked)])[0] if fits else None
 
     def _undecided(self, around: Any) -> tuple[list[Any], list[int]]:
         run = self.cluster.run
