@@ -526,7 +526,7 @@ class TestCluster:
 
     def test_a_worker_that_dies_in_any_stage_changes_nothing(self, client, monkeypatch):
         X, y = table(3000, seed=4)
-        one = rectifold.GMR()
+        one = rectifold.GMR(n_neighbors=5)
         kept, _ = one.fit_resample(X, y)
         killed = []
         keep = Cluster.keep
@@ -543,8 +543,8 @@ class TestCluster:
             return keep(self, [dask.delayed(after, pure=False)(first, one) for one in tasks])
 
         monkeypatch.setattr(Cluster, "keep", dying)
-        gmr = GMR(block_size="64 KiB")
-        found, _ = gmr.fit_resample(*in_parts(X, y, cuts_of(3000, 6)))
+        gmr = GMR(n_neighbors=5, block_size="18 KiB")
+        found, _ = gmr.fit_resample(*in_parts(X, y, cuts_of(3000, 9)))
         assert killed == list(STAGES)
         monkeypatch.undo()
         same(gmr.rectification_, one.rectification_)
@@ -553,7 +553,10 @@ class TestCluster:
 
 
 #: The stages, by the names of their tasks.
-STAGES = ("look", "pick", "_undecided", "vote", "suspect", "decided", "_kept")
+STAGES = (
+    *("look", "pick", "gather", "_undecided", "_together", "vote"),
+    *("suspect", "decided", "_kept"),
+)
 
 
 def after(_, result):

@@ -116,13 +116,14 @@ class Line:
         return Searched(outcomes, edges, certified)
 
     def _sources(self, block: Block) -> tuple[list[Any], list[Any], int]:
+        """Say what a block is read from.
+
+        Every task reads its block itself: one that was read before it is needed would have to be
+        held, and soon all of them.
+        """
         rows, labels = self.parts.rows, self.parts.labels
         which = block.partitions
         return [rows[number] for number in which], [labels[number] for number in which], block.first
-
-    def _read(self, block: Block) -> Any:
-        """Read a block; every stage does so anew, so that no worker has to hold the table."""
-        return delayed(stages.read, pure=False)(*self._sources(block), self._geometry)
 
     def _around(self, seed: int) -> Any:
         """Bring together what every block is compared with, if that is not too much."""
@@ -149,9 +150,7 @@ class Line:
         run = self.cluster.run
         found = self.cluster.keep(
             [
-                delayed(_undecided, pure=False)(
-                    self._read(block), around, block.first, self._geometry, run
-                )
+                delayed(_undecided, pure=False)(*self._sources(block), self._geometry, around, run)
                 for block in self.blocks
             ],
             worth=self.rows,
@@ -176,7 +175,9 @@ class Line:
             # Every round counts anew, as rows of a batch would have to have seen the same blocks.
             parts: list[list[Any]] = [[] for _ in self.blocks]
             for batch in batches(counts, 0, self.columns, self.size):
-                (result,) = self.cluster.keep([self._nearer(batch, undecided, around, number)])
+                asked = self._asked(batch, undecided)
+                task = self._nearer(batch, asked, undecided, around, number)
+                (result,) = self.cluster.keep([task])
                 at = 0
                 for part in batch:
                     end = at + part.end - part.begin
@@ -196,9 +197,10 @@ class Line:
                 break
         return undecided, counts
 
-    def _nearer(self, batch: list[Slice], undecided: list[Any], around: Any, number: int) -> Any:
+    def _nearer(
+        self, batch: list[Slice], asked: Any, undecided: list[Any], around: Any, number: int
+    ) -> Any:
         """Say how nearer rows are counted for a batch, in so many blocks."""
-        asked = self._asked(batch, undecided)
         enemy = delayed(_enemies, pure=False)(
             [undecided[part.block] for part in batch], batch, asked, around, self._geometry
         )
@@ -207,21 +209,20 @@ class Line:
             counts = None
             for one in chain:
                 counts = delayed(_count, pure=False)(
-                    self._read(self.blocks[one]), asked, enemy, counts, self._geometry
+                    *self._sources(self.blocks[one]), self._geometry, asked, enemy, counts
                 )
             found.append(counts)
         return delayed(_together, pure=False)(enemy, found)
 
     def _asked(self, batch: list[Slice], undecided: list[Any]) -> Any:
-        """Say how the rows of a batch are brought together."""
-        return delayed(joined, pure=False)(
-            [
-                delayed(_ask, pure=False)(
-                    self._read(self.blocks[part.block]), undecided[part.block], part
-                )
-                for part in batch
-            ]
-        )
+        """Bring the rows of a batch together, before anybody visits a block for them."""
+        parts = [
+            delayed(_ask, pure=False)(
+                *self._sources(self.blocks[part.block]), self._geometry, undecided[part.block], part
+            )
+            for part in batch
+        ]
+        return self.cluster.keep([delayed(joined, pure=False)(parts)])[0]
 
     def _searched(
         self,
@@ -239,10 +240,10 @@ class Line:
             best = None
             for number in chain:
                 best = delayed(_visit, pure=False)(
-                    self._read(self.blocks[number]),
+                    *self._sources(self.blocks[number]),
+                    self._geometry,
                     asked,
                     best,
-                    self._geometry,
                     self.cluster.run,
                     share,
                 )
@@ -268,15 +269,24 @@ def _edges(outcome: stages.Outcome) -> tuple[int, int]:
 
 @roomy
 def _undecided(
-    block: Rows, around: Rows | None, first: int, geometry: Geometry, run: str | None
+    Xs: list[Any],
+    ys: list[Any],
+    first: int,
+    geometry: Geometry,
+    around: Rows | None,
+    run: str | None,
 ) -> Open:
+    block = stages.read(Xs, ys, first, geometry)
     found = stages.undecided(block, around, geometry)
     tell(run, len(block) - len(found))
     return stages.opened(found, first)
 
 
-def _ask(block: Rows, undecided: Open, part: Slice) -> Rows:
-    return block.take(undecided.ids[part.begin : part.end] - block.ids[0])
+def _ask(
+    Xs: list[Any], ys: list[Any], first: int, geometry: Geometry, undecided: Open, part: Slice
+) -> Rows:
+    block = stages.read(Xs, ys, first, geometry)
+    return block.take(undecided.ids[part.begin : part.end] - first)
 
 
 @roomy
@@ -291,8 +301,15 @@ def _enemies(
 
 @roomy
 def _count(
-    block: Rows, asked: Rows, enemy: Floats, so_far: Ints | None, geometry: Geometry
+    Xs: list[Any],
+    ys: list[Any],
+    first: int,
+    geometry: Geometry,
+    asked: Rows,
+    enemy: Floats,
+    so_far: Ints | None,
 ) -> Ints:
+    block = stages.read(Xs, ys, first, geometry)
     return stages.count(block, asked, enemy, so_far, geometry)
 
 
@@ -306,13 +323,16 @@ def _left(undecided: Open, parts: Sequence[tuple[tuple[Floats, Ints], int, int]]
 
 @roomy
 def _visit(
-    block: Rows,
+    Xs: list[Any],
+    ys: list[Any],
+    first: int,
+    geometry: Geometry,
     asked: Rows,
     found: Best | None,
-    geometry: Geometry,
     run: str | None,
     share: int,
 ) -> Best:
+    block = stages.read(Xs, ys, first, geometry)
     best = stages.visit(block, asked, found, geometry)
     tell(run, share)
     return best
