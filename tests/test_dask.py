@@ -497,7 +497,7 @@ class TestCluster:
     def test_a_real_table_in_many_partitions(self, client, paper_data):
         for name in ("abalone", "yeast_ml8"):
             X, y = paper_data(name)
-            compare(X, y, cuts_of(len(y), 7))
+            compare(X, y, cuts_of(len(y), 7), block_size=np.int64(1 << 26))
 
     def test_workers_tell_of_progress(self, client):
         X, y = table(4000, seed=9)

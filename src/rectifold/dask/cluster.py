@@ -82,6 +82,11 @@ class Cluster:
             self._wait(futures, worth)
         return futures
 
+    def drop(self, result: Any) -> None:
+        """Let go of a result at once; graphs that nobody needs any more may still refer to it."""
+        if self.client is not None:
+            result.release()
+
     def gather(self, tasks: Sequence[Any]) -> list[Any]:
         """Do some tasks, and bring their results here."""
         kept = self.keep(tasks)

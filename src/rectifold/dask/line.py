@@ -108,8 +108,10 @@ class Line:
         with timed(seconds, "search"):
             for batch in batches(counts, self.geometry.k, self.columns, self.size):
                 worth = sum(part.end - part.begin for part in batch)
-                outcome = self._searched(batch, undecided, epsilon, class_weight, worth)
+                asked = self._asked(batch, undecided)
+                outcome = self._searched(batch, asked, epsilon, class_weight, worth)
                 outcomes += self.cluster.keep([outcome], worth=worth)
+                self.cluster.drop(asked)
                 edges += self.cluster.gather([delayed(_edges, pure=False)(outcomes[-1])])
                 done += worth
                 self.cluster.count(done, self.rows)
@@ -174,10 +176,12 @@ class Line:
         while around is not None and sum(counts) > 0 and n_blocks >= 2 * number:
             # Every round counts anew, as rows of a batch would have to have seen the same blocks.
             parts: list[list[Any]] = [[] for _ in self.blocks]
-            for batch in batches(counts, 0, self.columns, self.size):
+            # Half of a block, as a block and a batch are looked at together.
+            for batch in batches(counts, 0, self.columns, self.size // 2):
                 asked = self._asked(batch, undecided)
                 task = self._nearer(batch, asked, undecided, around, number)
                 (result,) = self.cluster.keep([task])
+                self.cluster.drop(asked)
                 at = 0
                 for part in batch:
                     end = at + part.end - part.begin
@@ -227,13 +231,12 @@ class Line:
     def _searched(
         self,
         batch: list[Slice],
-        undecided: list[Any],
+        asked: Any,
         epsilon: float,
         class_weight: str | None,
         worth: int,
     ) -> Any:
         """Say how a batch is searched for, in all blocks."""
-        asked = self._asked(batch, undecided)
         share = -(-worth // len(self.blocks))
         found = []
         for chain in chains(len(self.blocks), self.cluster.threads, batch):

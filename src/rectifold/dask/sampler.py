@@ -311,7 +311,8 @@ class GMR(sampler.GMR):
 
     def _bytes(self) -> int:
         try:
-            size = parse_bytes(self.block_size)
+            given = self.block_size
+            size = parse_bytes(given) if isinstance(given, str) else int(given)
         except ValueError:
             size = 0
         if size < 1:
