@@ -457,7 +457,7 @@ class GMR(BaseCleaningSampler):
         """Tell the arguments that are not the defaults, as one would write them."""
         written = {
             name: (_written(getattr(self, name)), _written(parameter.default))
-            for name, parameter in inspect.signature(type(self)).parameters.items()
+            for name, parameter in inspect.signature(GMR).parameters.items()
         }
         return {name: given for name, (given, default) in written.items() if given != default}
 
