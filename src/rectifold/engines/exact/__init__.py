@@ -1,6 +1,6 @@
 """The exact engine on the CPU: certificates for most rows, a true search for the rest."""
 
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 
 import numpy as np
 
@@ -38,12 +38,23 @@ def propose(
     ------
     Answer
     """
+    yield from _on_ground(points, labels, k, n_jobs, answers)
+
+
+def _on_ground(
+    points: Points,
+    labels: Ints,
+    k: int,
+    n_jobs: int | None,
+    use: Callable[[Ground, int, Workers], Generator[Answer, None, None]],
+) -> Generator[Answer, None, None]:
+    """Lay the ground of rows that have a direction, and answer for all rows by some use of it."""
     with Workers(n_jobs) as workers:
 
         def among(values: Matrix, labels: Ints, ceiling: float) -> Generator[Answer, None, None]:
             cosine = points.metric == "cosine"
             ground = lay(values, labels, k, workers, unit_length=cosine, ceiling=ceiling)
-            return answers(ground, k, workers)
+            return use(ground, k, workers)
 
         yield from apart_from_zero(points, labels, k, among)
 
@@ -62,18 +73,15 @@ def certify_only(
     ------
     Certified
     """
-    with Workers(n_jobs) as workers:
 
-        def among(values: Matrix, labels: Ints, ceiling: float) -> Generator[Answer, None, None]:
-            cosine = points.metric == "cosine"
-            ground = lay(values, labels, k, workers, unit_length=cosine, ceiling=ceiling)
-            if ground.whole:
-                return _whole(ground, k, workers)
-            return certificates(ground, k, ground.standing(), workers)
+    def use(ground: Ground, k: int, workers: Workers) -> Generator[Answer, None, None]:
+        if ground.whole:
+            return _whole(ground, k, workers)
+        return certificates(ground, k, ground.standing(), workers)
 
-        for answer in apart_from_zero(points, labels, k, among):
-            if isinstance(answer, Certified):
-                yield answer
+    for answer in _on_ground(points, labels, k, n_jobs, use):
+        if isinstance(answer, Certified):
+            yield answer
 
 
 def propose_among(
