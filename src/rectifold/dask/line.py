@@ -335,7 +335,7 @@ def _visit(
     run: str | None,
     share: int,
 ) -> Best:
-    block = stages.read(Xs, ys, first, geometry)
-    best = stages.visit(block, asked, found, geometry)
+    # No name for the block here, so that it can be let go of there.
+    best = stages.visit(stages.read(Xs, ys, first, geometry), asked, found, geometry)
     tell(run, share)
     return best

@@ -7,6 +7,7 @@ that is slow: the system hands out every page anew. So it is suspended while a t
 
 import ctypes
 import os
+import sys
 import threading
 from collections.abc import Callable
 from functools import cache, wraps
@@ -58,6 +59,13 @@ def _leave() -> None:
             for name, value in _outside().items():
                 library.mallopt(name, value)
             library.malloc_trim(0)
+
+
+def release() -> None:
+    """Give back what Arrow, if it read the rows, keeps at hand: as much as it read, and more."""
+    arrow = sys.modules.get("pyarrow")
+    if arrow is not None:
+        arrow.default_memory_pool().release_unused()
 
 
 @cache

@@ -8,6 +8,7 @@ import numpy as np
 from scipy import sparse
 
 from rectifold._typing import Floats, Ints, Matrix
+from rectifold.dask.memory import release
 from rectifold.dask.parts import len_of
 from rectifold.dask.rows import Best, Rows, joined, merged, stacked
 from rectifold.engines.parts import certified, nearer, nearest
@@ -45,7 +46,9 @@ def values_of(X: Any, space: Any) -> Matrix:
 
 def read(Xs: Sequence[Any], ys: Sequence[Any], first: int, geometry: Geometry) -> Rows:
     """Make rows of a few consecutive partitions, the first of which begins at row `first`."""
-    return _rows(stacked([values_of(X, geometry.space) for X in Xs]), ys, first, geometry)
+    values = stacked([values_of(X, geometry.space) for X in Xs])
+    release()
+    return _rows(values, ys, first, geometry)
 
 
 def _rows(values: Matrix, ys: Sequence[Any], first: int, geometry: Geometry) -> Rows:
@@ -257,10 +260,13 @@ def visit(block: Rows, asked: Rows, found: Best | None, geometry: Geometry) -> B
         The nearest rows of those blocks and this one.
     """
     every, at = _beside(block, asked)
+    targets, ids, codes = len(block), block.ids, block.codes
+    # Its points are among the others now.
+    del block
     order = np.argsort(at)
     places, distances = nearest(
         every.points,
-        len(block),
+        targets,
         at[order],
         geometry.k,
         within=None if found is None else found.distances[order, -1],
@@ -272,7 +278,7 @@ def visit(block: Rows, asked: Rows, found: Best | None, geometry: Geometry) -> B
     places, distances = places[back], distances[back]
     nobody = places == NOBODY
     places[nobody] = 0
-    here = Best(distances, np.where(nobody, NOBODY, block.ids[places]), block.codes[places])
+    here = Best(distances, np.where(nobody, NOBODY, ids[places]), codes[places])
     return here if found is None else merged([found, here])
 
 
