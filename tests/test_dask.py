@@ -23,7 +23,9 @@ import cases
 import rectifold
 from rectifold.dask import GMR
 from rectifold.dask.cluster import Cluster
+from rectifold.dask.parts import split
 from rectifold.dask.plan import Slice, batches, blocks, chains
+from rectifold.dask.sources import Source
 from rectifold.dask.sums import exact_sum, moments
 from rectifold.datasets import PAPER_DATASETS
 from rectifold.progress import listening
@@ -503,6 +505,36 @@ class TestCluster:
             X, y = paper_data(name)
             compare(X, y, cuts_of(len(y), 7), block_size=np.int64(1 << 26))
 
+    def test_partitions_are_read_by_those_who_need_them(self, client):
+        X, y = table(800)
+        one = rectifold.GMR()
+        one.fit_resample(X, y)
+        cuts = cuts_of(800, 4)
+        arrays = in_parts(X, y, cuts)
+        frame = pd.DataFrame(X, columns=list("abcd")).assign(y=y)
+        frames = dd.from_map(read_some, [frame[at : at + 200] for at in range(0, 800, 200)])
+        shuffled = dd.from_pandas(frame, npartitions=3).shuffle("y").partitions[:3]
+        half = client.submit(np.split, X, 2)
+        halves = [
+            da.from_delayed(dask.delayed(select)(half, at), (400, 4), dtype=X.dtype)
+            for at in (0, 1)
+        ]
+        for name, (rows, labels), by_itself in (
+            ("arrays", arrays, True),
+            ("files", (frames[list("abcd")], frames.y), True),
+            ("on the cluster already", tuple(part.persist() for part in arrays), False),
+            ("made of what is", (arrays[0].persist() * 1, arrays[1]), False),
+            ("made of a future", (da.concatenate(halves), arrays[1].rechunk(400)), False),
+            ("work in common", (shuffled[list("abcd")], shuffled.y), False),
+        ):
+            made = split(rows, labels).row_sources
+            assert all(isinstance(part, Source) == by_itself for part in made), name
+            gmr = GMR(block_size="8 KiB")
+            kept, _ = gmr.fit_resample(rows, labels)
+            gone = gmr.rectification_.summary()["removed"]
+            assert gone == one.rectification_.summary()["removed"], name
+            assert len(kept.compute()) == 800 - gone, name
+
     def test_workers_tell_of_progress(self, client):
         X, y = table(4000, seed=9)
         seen = []
@@ -561,6 +593,16 @@ STAGES = (
     *("look", "pick", "gather", "_undecided", "_together", "vote"),
     *("suspect", "decided", "_kept"),
 )
+
+
+def read_some(frame):
+    """Read a partition."""
+    return frame.copy()
+
+
+def select(parts, which):
+    """Give one of some parts."""
+    return parts[which]
 
 
 def after(_, result):

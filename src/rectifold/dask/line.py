@@ -123,7 +123,7 @@ class Line:
         Every task reads its block itself: one that was read before it is needed would have to be
         held, and soon all of them.
         """
-        rows, labels = self.parts.rows, self.parts.labels
+        rows, labels = self.parts.row_sources, self.parts.label_sources
         which = block.partitions
         return [rows[number] for number in which], [labels[number] for number in which], block.first
 

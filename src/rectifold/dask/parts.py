@@ -12,6 +12,7 @@ from scipy import sparse
 
 from rectifold._typing import Ints
 from rectifold.dask.plan import starts
+from rectifold.dask.sources import sources
 from rectifold.dask.sums import Moments, moments
 from rectifold.space import HINT_SPACE, as_numbers, refuse_large, refuse_repeated
 from rectifold.target import Labels, refuse_none, tally
@@ -26,6 +27,9 @@ class Parts:
     #: One delayed container a partition.
     rows: list[Any]
     labels: list[Any]
+    #: The same as tasks are given them that read, if they can, for themselves; see `sources`.
+    row_sources: list[Any]
+    label_sources: list[Any]
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -102,7 +106,7 @@ def split(X: Any, y: Any) -> Parts:
     y = _aligned(X, y)
     # Blocks of arrays come as a table of as many dimensions.
     rows, labels = (np.ravel(np.asarray(one.to_delayed(), dtype=object)).tolist() for one in (X, y))
-    return Parts(X, y, rows, labels)
+    return Parts(X, y, rows, labels, sources(rows), sources(labels))
 
 
 def _aligned(X: Any, y: Any) -> Any:

@@ -16,6 +16,7 @@ from rectifold._typing import Ints
 from rectifold.dask.parts import Parts, Seen, len_of, select
 from rectifold.dask.plan import starts
 from rectifold.dask.rows import stacked
+from rectifold.dask.sources import at_hand
 from rectifold.tables import TableSpace
 from rectifold.target import flat
 
@@ -111,7 +112,9 @@ def fitting(space: Any, parts: Parts, counts: Sequence[int], sample: Ints) -> An
     if hasattr(unfitted, "partial_fit"):
         so_far: Any = unfitted
         for number in filled:
-            so_far = delayed(_further, pure=False)(so_far, parts.rows[number], parts.labels[number])
+            so_far = delayed(_further, pure=False)(
+                so_far, parts.row_sources[number], parts.label_sources[number]
+            )
         return delayed(_known, pure=False)(so_far, parts.rows[filled[0]], sum(counts))
     first = starts(counts)
     some = []
@@ -131,7 +134,7 @@ def fitting(space: Any, parts: Parts, counts: Sequence[int], sample: Ints) -> An
 def _further(space: Any, X: Any, y: Any) -> Any:
     # What a task is given may be given to another too, and must not change.
     space = deepcopy(space)
-    space.partial_fit(X.copy(), flat(y))
+    space.partial_fit(at_hand(X).copy(), flat(at_hand(y)))
     return space
 
 

@@ -11,6 +11,7 @@ from rectifold._typing import Floats, Ints, Matrix
 from rectifold.dask.memory import release
 from rectifold.dask.parts import len_of
 from rectifold.dask.rows import Best, Rows, joined, merged, stacked
+from rectifold.dask.sources import at_hand
 from rectifold.engines.parts import certified, nearer, nearest
 from rectifold.engines.settle import NOBODY
 from rectifold.rules import REMOVED, SPARED, Decisions, Suspects, Thresholds, suspects
@@ -46,13 +47,17 @@ def values_of(X: Any, space: Any) -> Matrix:
 
 def read(Xs: Sequence[Any], ys: Sequence[Any], first: int, geometry: Geometry) -> Rows:
     """Make rows of a few consecutive partitions, the first of which begins at row `first`."""
-    values = stacked([values_of(X, geometry.space) for X in Xs])
+    return _rows(_values(Xs, geometry), ys, first, geometry)
+
+
+def _values(Xs: Sequence[Any], geometry: Geometry) -> Matrix:
+    values = stacked([values_of(at_hand(X), geometry.space) for X in Xs])
     release()
-    return _rows(values, ys, first, geometry)
+    return values
 
 
 def _rows(values: Matrix, ys: Sequence[Any], first: int, geometry: Geometry) -> Rows:
-    codes = np.concatenate([codes_of(y, geometry.classes) for y in ys])
+    codes = np.concatenate([codes_of(at_hand(y), geometry.classes) for y in ys])
     points = comparable(values, geometry.metric)
     return Rows(points, codes, np.arange(first, first + len(codes)))
 
@@ -83,7 +88,7 @@ def pick(
     -------
     Picked
     """
-    values = stacked([values_of(X, geometry.space) for X in Xs])
+    values = _values(Xs, geometry)
     lowest, highest = (
         np.asarray(one.toarray() if sparse.issparse(one) else one).ravel()
         for one in (values.min(axis=0), values.max(axis=0))
