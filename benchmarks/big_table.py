@@ -18,13 +18,17 @@ import pyarrow.parquet
 ROWS, COLUMNS = 20_000_000, 16
 #: Rows of a file.
 PART = 500_000
+#: How many rows are of the minority.
+SHARE = 1 / 500
 _CLUSTERS, _MINOR, _LATENT = 200, 10, 6
-_SHARE, _NOISE, _SPREAD, _SHIFT = 1 / 500, 0.05, 4.0, 2.5
+_NOISE, _SPREAD, _SHIFT = 0.05, 4.0, 2.5
 _WRONG, _WRONG_MINOR = 1 / 20_000, 1 / 50
 
 
-def rows(number: int, count: int, columns: int = COLUMNS) -> tuple[np.ndarray, np.ndarray]:
-    """Make the rows of a file, and 1 for those of the minority."""
+def rows(
+    number: int, count: int, columns: int = COLUMNS, share: float = SHARE
+) -> tuple[np.ndarray, np.ndarray]:
+    """Make the rows of a file, and 1 for those of the minority, which has so large a share."""
     fixed = np.random.default_rng(0)
     centres = fixed.standard_normal((_CLUSTERS + _MINOR, columns)) * _SPREAD
     shapes = fixed.standard_normal((_CLUSTERS + _MINOR, _LATENT, columns)) / np.sqrt(_LATENT)
@@ -32,7 +36,7 @@ def rows(number: int, count: int, columns: int = COLUMNS) -> tuple[np.ndarray, n
     shapes[_CLUSTERS:] = shapes[:_MINOR]
     centres[_CLUSTERS:] = centres[:_MINOR] + _SHIFT * shapes[:_MINOR, 0]
     rng = np.random.default_rng([1, number])
-    minor = rng.random(count) < _SHARE
+    minor = rng.random(count) < share
     cluster = rng.integers(_CLUSTERS, size=count)
     cluster[minor] = _CLUSTERS + rng.integers(_MINOR, size=int(minor.sum()))
     X = rng.standard_normal((count, columns)) * _NOISE + centres[cluster]

@@ -2,72 +2,101 @@
 
     python benchmarks/visits.py [ROWS ...]
 
-On one core, without a cluster, and for blocks of so many rows of the table of big_table.py: to make
-a certificate, for each row; to search for an undecided row among the rows of a block, where nothing
-is known of its neighbours, and where another block of the same size has been seen.
+On one core, without a cluster, for a block of the table of big_table.py as it would be if the whole
+table had so many rows: to make certificates against all rows of the minority; to count nearer rows
+in another block, for those who hold none; to search for them among the rows of a block, where
+nothing is known of their neighbours, and where as large a block has been seen. Of all, what they
+take beyond what there was: seconds by row, and memory by byte of the block.
 """
 
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 import big_table
-from recording import write
+from recording import Peak, write
 from rectifold.dask import stages
+from rectifold.dask.plan import batches, row_bytes
 from rectifold.dask.rows import Rows, joined
 from rectifold.dask.stages import Geometry
 from rectifold.space import comparable
 
 RESULTS = Path(__file__).parents[1] / "results" / "dask"
-#: Undecided rows that are searched for.
-ASKED = 10_000
+#: block_size for tables of so many rows: of the command line, and as large as the plan needs it.
+BLOCKS = {20_000_000: 64 << 20, 1_000_000_000: 360_000_000}
+NEIGHBORS = 15
 
 
-def block(number: int, rows: int) -> Rows:
+def block(number: int, count: int) -> Rows:
     """Some rows of the table."""
-    X, y = big_table.rows(number, rows)
-    return Rows(comparable(X, "euclidean"), y, np.arange(number * rows, (number + 1) * rows))
+    X, y = big_table.rows(number, count)
+    return Rows(comparable(X, "euclidean"), y, np.arange(number * count, (number + 1) * count))
 
 
-def main(sizes: list[int]) -> None:
-    """Time the stages, and write them down."""
+def minority(count: int) -> Rows:
+    """All rows of the minority of a table, from elsewhere."""
+    X, y = big_table.rows(-1 % 2**32, count, share=1.0)
+    return Rows(comparable(X, "euclidean"), np.ones_like(y), np.arange(count) + 10**12)
+
+
+def timed(task: Callable[..., Any], *args: Any) -> tuple[Any, float, int]:
+    """Give the result of a task, seconds, and bytes it took beyond what there was."""
+    with Peak() as peak:
+        begin = time.perf_counter()
+        result = task(*args)
+        seconds = time.perf_counter() - begin
+    return result, seconds, peak.megabytes * 1_000_000
+
+
+def measured(total: int, size: int) -> dict[str, float]:
+    """Take the pieces of the work on a table of so many rows one by one."""
+    one_row = row_bytes(big_table.COLUMNS)
+    rows = size // one_row
     geometry = Geometry(
-        np.array([0, 1]), np.array([1, 1]), 0, "euclidean", 15, None, "exact", None, None
+        np.array([0, 1]), np.array([1, 1]), 0, "euclidean", NEIGHBORS, None, "exact", None, None
     )
+    mine, sample = block(0, rows), block(1, rows)
+    around = joined([sample.take(np.arange(0, rows, 8)), minority(round(total * big_table.SHARE))])
+    undecided, proved, proof = timed(stages.undecided, mine, around, geometry)
+    few = min(len(undecided), batches([10**9], NEIGHBORS, big_table.COLUMNS, size)[0][0].end)
+    asked = mine.take(undecided[:few])
+    enemy, near, _ = timed(stages.enemies, asked, around, geometry)
+    del around, mine
+    nobody = asked.take(np.arange(1))
+    _, fixed, _ = timed(stages.visit, sample, nobody, None, geometry)
+    _, counted, counting = timed(stages.count, sample, asked, enemy, None, geometry)
+    best, first, search = timed(stages.visit, sample, asked, None, geometry)
+    del sample
+    _, later, bounded = timed(stages.visit, block(2, rows), asked, best, geometry)
+    return {
+        "rows": total,
+        "block_size": size,
+        "rows of a block": rows,
+        "rows asked for at a time": few,
+        "undecided by its own block": len(undecided) / rows,
+        "certificate, microseconds a row": proved / rows * 1e6,
+        "nearest of another class, microseconds a query": near / few * 1e6,
+        "set-up of a visit, microseconds a row of the block": fixed / rows * 1e6,
+        "counting visit, microseconds a query": max(0.0, counted - fixed) / few * 1e6,
+        "first visit, microseconds a query": max(0.0, first - fixed) / few * 1e6,
+        "later visit, microseconds a query": max(0.0, later - fixed) / few * 1e6,
+        "certificates, bytes by byte of the block": proof / (rows * one_row),
+        "visit, bytes by byte of the block": max(counting, search, bounded) / (rows * one_row),
+    }
+
+
+def main(totals: list[int]) -> None:
+    """Time the pieces, and write them down."""
     found = []
-    for rows in sizes:
-        one, other = block(0, rows), block(1, rows)
-        small = joined([some.take(np.flatnonzero(some.codes == 1)) for some in (one, other)])
-        begin = time.perf_counter()
-        undecided = stages.undecided(one, small, geometry)
-        proved = time.perf_counter() - begin
-        few = np.random.default_rng(0).choice(undecided, min(ASKED, len(undecided)), replace=False)
-        asked = one.take(np.sort(few))
-        begin = time.perf_counter()
-        # The share of the set-up, whoever asks.
-        stages.visit(other, asked.take(np.arange(1)), None, geometry)
-        fixed = time.perf_counter() - begin
-        begin = time.perf_counter()
-        best = stages.visit(one, asked, None, geometry)
-        first = time.perf_counter() - begin
-        begin = time.perf_counter()
-        stages.visit(other, asked, best, geometry)
-        second = time.perf_counter() - begin
-        found.append(
-            {
-                "rows of a block": rows,
-                "undecided": len(undecided) / rows,
-                "certificate, microseconds a row": proved / rows * 1e6,
-                "set-up of a visit, microseconds a row of the block": fixed / rows * 1e6,
-                "first visit, microseconds a query": (first - fixed) / len(asked) * 1e6,
-                "later visit, microseconds a query": (second - fixed) / len(asked) * 1e6,
-            }
-        )
+    for total in totals:
+        found.append(measured(total, BLOCKS[total]))
         print(found[-1], flush=True)
-        write("visits", RESULTS, asked=ASKED, blocks=found)
+        write("visits", RESULTS, tables=found)
 
 
 if __name__ == "__main__":
-    main([int(one) for one in sys.argv[1:]] or [125_000, 500_000, 2_000_000])
+    main([int(one) for one in sys.argv[1:]] or list(BLOCKS))

@@ -24,7 +24,7 @@ import rectifold
 from rectifold.dask import GMR
 from rectifold.dask.cluster import Cluster
 from rectifold.dask.parts import split
-from rectifold.dask.plan import Slice, batches, blocks, chains
+from rectifold.dask.plan import Slice, abreast, batches, blocks, chains
 from rectifold.dask.sources import Source
 from rectifold.dask.sums import exact_sum, moments
 from rectifold.datasets import PAPER_DATASETS
@@ -462,9 +462,20 @@ class TestPlan:
         assert time.perf_counter() - begin < 10
 
     def test_every_block_is_visited_once_and_the_nearest_first(self):
-        found = chains(9, 1, [Slice(4, 0, 9)])
+        found = chains(9, 2, [Slice(4, 0, 9)])
         assert sorted(block for chain in found for block in chain) == list(range(9))
         assert found[0][0] == 4
+
+    def test_threads_have_work_and_chains_are_long_where_there_are_batches_enough(self):
+        assert abreast(1, 8, 2) == (1, 4)
+        assert abreast(5, 40, 2) == (1, 4)
+        assert abreast(5, 4, 2) == (3, 2)
+        for n, visits, threads in ((1, 400, 400), (25, 400, 400), (200, 4, 400), (200, 64, 7)):
+            at_a_time, each = abreast(n, visits, threads)
+            assert at_a_time <= n
+            assert at_a_time * min(each, visits) >= min(2 * threads, n * visits)
+        at_a_time, each = abreast(25, 400, 400)
+        assert (at_a_time, 400 // each) == (13, 6)
 
 
 def test_a_record_of_a_cluster_that_is_gone_says_so():
@@ -529,7 +540,7 @@ class TestCluster:
         ):
             made = split(rows, labels).row_sources
             assert all(isinstance(part, Source) == by_itself for part in made), name
-            gmr = GMR(block_size="8 KiB")
+            gmr = GMR(block_size="64 KiB")
             kept, _ = gmr.fit_resample(rows, labels)
             gone = gmr.rectification_.summary()["removed"]
             assert gone == one.rectification_.summary()["removed"], name

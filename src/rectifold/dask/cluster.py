@@ -82,10 +82,11 @@ class Cluster:
             self._wait(futures, worth)
         return futures
 
-    def drop(self, result: Any) -> None:
-        """Let go of a result at once; graphs that nobody needs any more may still refer to it."""
+    def drop(self, results: Sequence[Any]) -> None:
+        """Let go of results at once; graphs that nobody needs any more may still refer to them."""
         if self.client is not None:
-            result.release()
+            for result in results:
+                result.release()
 
     def gather(self, tasks: Sequence[Any]) -> list[Any]:
         """Do some tasks, and bring their results here."""

@@ -13,7 +13,7 @@ from rectifold.dask import stages
 from rectifold.dask.cluster import Cluster, tell
 from rectifold.dask.memory import roomy
 from rectifold.dask.parts import Parts
-from rectifold.dask.plan import Block, Slice, batches, blocks, chains, row_bytes
+from rectifold.dask.plan import Block, Slice, abreast, batches, blocks, chains, row_bytes
 from rectifold.dask.rows import Best, Rows, joined, merged
 from rectifold.dask.stages import Geometry, Open
 from rectifold.space import nothing_varies
@@ -103,18 +103,23 @@ class Line:
             undecided, counts = self._narrowed(*self._undecided(around), around)
         certified = self.rows - sum(counts)
         outcomes: list[Any] = []
-        edges: list[tuple[int, int]] = []
         done = certified
         with timed(seconds, "search"):
-            for batch in batches(counts, self.geometry.k, self.columns, self.size):
-                worth = sum(part.end - part.begin for part in batch)
-                asked = self._asked(batch, undecided)
-                outcome = self._searched(batch, asked, epsilon, class_weight, worth)
-                outcomes += self.cluster.keep([outcome], worth=worth)
+            cut = batches(counts, self.geometry.k, self.columns, self.size)
+            at_a_time, n_chains = abreast(len(cut), len(self.blocks), self.cluster.threads)
+            for first in range(0, len(cut), at_a_time):
+                some = cut[first : first + at_a_time]
+                worth = sum(part.end - part.begin for batch in some for part in batch)
+                asked = self._asked(some, undecided)
+                tasks = [
+                    self._searched(batch, rows, epsilon, class_weight, n_chains)
+                    for batch, rows in zip(some, asked, strict=True)
+                ]
+                outcomes += self.cluster.keep(tasks, worth=worth)
                 self.cluster.drop(asked)
-                edges += self.cluster.gather([delayed(_edges, pure=False)(outcomes[-1])])
                 done += worth
                 self.cluster.count(done, self.rows)
+            edges = self.cluster.gather([delayed(_edges, pure=False)(one) for one in outcomes])
         return Searched(outcomes, edges, certified)
 
     def _sources(self, block: Block) -> tuple[list[Any], list[Any], int]:
@@ -177,20 +182,27 @@ class Line:
             # Every round counts anew, as rows of a batch would have to have seen the same blocks.
             parts: list[list[Any]] = [[] for _ in self.blocks]
             # Half of a block, as a block and a batch are looked at together.
-            for batch in batches(counts, 0, self.columns, self.size // 2):
-                asked = self._asked(batch, undecided)
-                task = self._nearer(batch, asked, undecided, around, number)
-                (result,) = self.cluster.keep([task])
+            cut = batches(counts, 0, self.columns, self.size // 2)
+            at_a_time, n_chains = abreast(len(cut), number, self.cluster.threads)
+            for first in range(0, len(cut), at_a_time):
+                some = cut[first : first + at_a_time]
+                asked = self._asked(some, undecided)
+                tasks = [
+                    self._nearer(batch, rows, undecided, around, number, n_chains)
+                    for batch, rows in zip(some, asked, strict=True)
+                ]
+                results = self.cluster.keep(tasks)
                 self.cluster.drop(asked)
-                at = 0
-                for part in batch:
-                    end = at + part.end - part.begin
-                    parts[part.block].append((result, at, end))
-                    at = end
+                for batch, result in zip(some, results, strict=True):
+                    at = 0
+                    for part in batch:
+                        end = at + part.end - part.begin
+                        parts[part.block].append((result, at, end))
+                        at = end
             undecided = self.cluster.keep(
                 [
-                    delayed(_left, pure=False)(one, some, self.geometry.k)
-                    for one, some in zip(undecided, parts, strict=True)
+                    delayed(_left, pure=False)(one, mine, self.geometry.k)
+                    for one, mine in zip(undecided, parts, strict=True)
                 ]
             )
             before: int = sum(counts)
@@ -202,14 +214,20 @@ class Line:
         return undecided, counts
 
     def _nearer(
-        self, batch: list[Slice], asked: Any, undecided: list[Any], around: Any, number: int
+        self,
+        batch: list[Slice],
+        asked: Any,
+        undecided: list[Any],
+        around: Any,
+        number: int,
+        n_chains: int,
     ) -> Any:
         """Say how nearer rows are counted for a batch, in so many blocks."""
         enemy = delayed(_enemies, pure=False)(
             [undecided[part.block] for part in batch], batch, asked, around, self._geometry
         )
         found = []
-        for chain in chains(len(self.blocks), self.cluster.threads, batch, number):
+        for chain in chains(len(self.blocks), n_chains, batch, number):
             counts = None
             for one in chain:
                 counts = delayed(_count, pure=False)(
@@ -218,15 +236,25 @@ class Line:
             found.append(counts)
         return delayed(_together, pure=False)(enemy, found)
 
-    def _asked(self, batch: list[Slice], undecided: list[Any]) -> Any:
-        """Bring the rows of a batch together, before anybody visits a block for them."""
-        parts = [
-            delayed(_ask, pure=False)(
-                *self._sources(self.blocks[part.block]), self._geometry, undecided[part.block], part
-            )
-            for part in batch
-        ]
-        return self.cluster.keep([delayed(joined, pure=False)(parts)])[0]
+    def _asked(self, some: Sequence[list[Slice]], undecided: list[Any]) -> list[Any]:
+        """Bring the rows of batches together, before anybody visits a block for them."""
+        read = self._sources
+        return self.cluster.keep(
+            [
+                delayed(joined, pure=False)(
+                    [
+                        delayed(_ask, pure=False)(
+                            *read(self.blocks[part.block]),
+                            self._geometry,
+                            undecided[part.block],
+                            part,
+                        )
+                        for part in batch
+                    ]
+                )
+                for batch in some
+            ]
+        )
 
     def _searched(
         self,
@@ -234,12 +262,12 @@ class Line:
         asked: Any,
         epsilon: float,
         class_weight: str | None,
-        worth: int,
+        n_chains: int,
     ) -> Any:
         """Say how a batch is searched for, in all blocks."""
-        share = -(-worth // len(self.blocks))
+        share = -(-sum(part.end - part.begin for part in batch) // len(self.blocks))
         found = []
-        for chain in chains(len(self.blocks), self.cluster.threads, batch):
+        for chain in chains(len(self.blocks), n_chains, batch):
             best = None
             for number in chain:
                 best = delayed(_visit, pure=False)(

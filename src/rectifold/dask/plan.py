@@ -7,6 +7,9 @@ from dataclasses import dataclass
 _FOUND = 24
 #: Chains of visits for each thread of the cluster: one that is late keeps nobody waiting.
 _CHAINS = 2
+#: Visits of a chain, at least, where there are batches enough: what is found in one spares looking
+#: far in the next, and what chains found has to be sent and merged.
+_LONG = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,8 +125,31 @@ def batches(undecided: Sequence[int], k: int, columns: int, size: int) -> list[l
     return cut
 
 
+def abreast(batches: int, visits: int, threads: int) -> tuple[int, int]:
+    """Tell how many batches are searched for at a time, and in how many chains of visits each.
+
+    Parameters
+    ----------
+    batches : int
+        How many there are.
+    visits : int
+        How many blocks are visited for each.
+    threads : int
+        How many tasks run at a time.
+
+    Returns
+    -------
+    batches, chains : int
+    """
+    chains = _CHAINS * threads
+    most = -(-chains // max(1, visits // _LONG))
+    rounds = max(1, -(-batches // most))
+    at_a_time = max(1, -(-batches // rounds))
+    return at_a_time, -(-chains // at_a_time)
+
+
 def chains(
-    number: int, threads: int, batch: Sequence[Slice], most: int | None = None
+    number: int, count: int, batch: Sequence[Slice], most: int | None = None
 ) -> list[list[int]]:
     """Deal blocks out to chains, which visit theirs one after the other.
 
@@ -131,8 +157,8 @@ def chains(
     ----------
     number : int
         How many blocks there are.
-    threads : int
-        How many tasks run at a time.
+    count : int
+        How many chains, at most.
     batch : sequence of Slice
         Who is searched for. Blocks beside theirs come first: where rows that are near each other
         lie near each other, what is found there spares looking far in the others.
@@ -145,7 +171,7 @@ def chains(
     """
     middle = (batch[0].block + batch[-1].block) / 2
     order = sorted(range(number), key=lambda block: abs(block - middle))[:most]
-    count = min(len(order), _CHAINS * threads)
+    count = min(len(order), count)
     return [order[start::count] for start in range(count)]
 
 
