@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 #: Bytes that a row's number, a distance and a class take.
-_FOUND = 24
+FOUND = 24
 #: Chains of visits for each thread of the cluster: one that is late keeps nobody waiting.
 _CHAINS = 2
 #: Visits of a chain, at least, where there are batches enough: what is found in one spares looking
@@ -110,7 +110,7 @@ def batches(undecided: Sequence[int], k: int, columns: int, size: int) -> list[l
         About equally large ones.
     """
     total = sum(undecided)
-    most = max(1, size // max(_FOUND * k, row_bytes(columns)))
+    most = max(1, size // max(FOUND * k, row_bytes(columns)))
     number = -(-total // most)
     ends = [total * (batch + 1) // number for batch in range(number)]
     cut: list[list[Slice]] = [[] for _ in ends]
