@@ -47,9 +47,8 @@ def clean_on_cluster(request: Request, scheduler: str | None, cores: int) -> dic
     """
     _refuse(request)
     try:
-        from dask.utils import parse_bytes
-
         from rectifold.dask import GMR
+        from rectifold.dask.plan import bytes_of
     except ImportError:
         raise UsageProblem('--engine dask needs its extra: pip install "rectifold[dask]"') from None
     from rectifold.files.pieces import check_folders, open_pieces
@@ -60,11 +59,9 @@ def clean_on_cluster(request: Request, scheduler: str | None, cores: int) -> dic
     settings["n_jobs"] = None
     gmr = GMR(**settings)
     try:
-        size = parse_bytes(gmr.block_size)
-    except ValueError:
-        raise UsageProblem(
-            f"--block-size must be a number of bytes, not {gmr.block_size!r}"
-        ) from None
+        size = bytes_of(gmr.block_size)
+    except ValueError as problem:
+        raise UsageProblem(in_words_of_the_command_line(str(problem))) from None
     seconds: dict[str, float] = {}
     with timed(seconds, "read"):
         pieces = open_pieces(str(request.source), size)

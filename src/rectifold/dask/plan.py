@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from dask.utils import parse_bytes
+
 #: Bytes that a row's number, a distance and a class take.
 FOUND = 24
 #: Chains of visits for each thread of the cluster: one that is late keeps nobody waiting.
@@ -30,6 +32,19 @@ class Slice:
     block: int
     begin: int
     end: int
+
+
+def bytes_of(block_size: int | str) -> int:
+    """Tell how many bytes are meant, or say that none are."""
+    try:
+        size = parse_bytes(block_size) if isinstance(block_size, str) else int(block_size)
+    except ValueError:
+        size = 0
+    if size < 1:
+        raise ValueError(
+            f"block_size={block_size!r} is no number of bytes: it must be one, such as '64 MiB'."
+        )
+    return int(size)
 
 
 def row_bytes(columns: int) -> int:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 from dask import delayed
-from dask.utils import format_bytes, parse_bytes
+from dask.utils import format_bytes
 from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import validate_data
@@ -18,6 +18,7 @@ from rectifold.dask import spaces
 from rectifold.dask.cluster import Cluster
 from rectifold.dask.line import Line
 from rectifold.dask.parts import Parts, Seen, look, positions, refuse_odd_ones, split
+from rectifold.dask.plan import bytes_of
 from rectifold.dask.record import Rectification, decide
 from rectifold.dask.spaces import Fitted
 from rectifold.dask.stages import Geometry
@@ -275,7 +276,7 @@ class GMR(sampler.GMR):
             self.device,
             self.n_jobs,
         )
-        line = Line(cluster, parts, counts, geometry, fitted.columns, self._bytes())
+        line = Line(cluster, parts, counts, geometry, fitted.columns, bytes_of(self.block_size))
         self._warn_if_all_are_searched(line)
         found = line.run(self._seed(), float(self.epsilon), self.class_weight, seconds)
         setting = self._setting(classes, sizes, self.metric_, k, "dask", seconds)
@@ -304,23 +305,10 @@ class GMR(sampler.GMR):
         if self.engine == "exact":
             check_device(self.engine, self.device)
         spaces.check(self.space)
-        self._bytes()
+        bytes_of(self.block_size)
         parts = split(X, y)
         validate_data(self, parts.empty, skip_check_array=True)
         return parts
-
-    def _bytes(self) -> int:
-        try:
-            given = self.block_size
-            size = parse_bytes(given) if isinstance(given, str) else int(given)
-        except ValueError:
-            size = 0
-        if size < 1:
-            raise ValueError(
-                f"block_size={self.block_size!r} is no number of bytes: it must be one, such as "
-                "'64 MiB'."
-            )
-        return int(size)
 
     def _look(self, cluster: Cluster, parts: Parts) -> tuple[list[Seen], Labels, Ints]:
         """Look at all partitions for the first time: rows, columns and labels."""
@@ -357,7 +345,7 @@ class GMR(sampler.GMR):
         return fitted
 
     def _warn_if_all_are_searched(self, line: Line) -> None:
-        if line.small > self._bytes():
+        if line.small > bytes_of(self.block_size):
             warnings.warn(
                 f"the rows of all classes but the largest take {format_bytes(line.small)}, more "
                 f"than block_size={self.block_size!r}, so that nothing can be proved and every row "
