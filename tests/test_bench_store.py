@@ -83,7 +83,7 @@ def test_a_store_of_another_format_is_refused_and_left_alone(store):
     pq.write_table(pa.Table.from_pylist([row()], schema=other), store.results)
     before = store.results.read_bytes()
     for use in (store.read, store.check, lambda: store.writing().__enter__()):
-        with pytest.raises(BenchProblem, match="has format 99, and this version"):
+        with pytest.raises(BenchProblem, match="has format 99, and format 1 is needed"):
             use()
     assert store.results.read_bytes() == before
     assert sorted(path.name for path in store.folder.iterdir()) == ["results.parquet"]

@@ -6,6 +6,7 @@ import json
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
@@ -14,7 +15,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from filelock import FileLock, Timeout
 
-from rectifold.bench.grid import Key
 from rectifold.bench.registry import BenchProblem
 from rectifold.bench.scores import SCORES
 from rectifold.files import whole_files
@@ -22,7 +22,7 @@ from rectifold.names import in_unicode
 
 #: Goes up when stores of an older rectifold can't be read or added to.
 FORMAT = 1
-_MARK = b"rectifold.bench.store"
+MARK = b"rectifold.bench.store"
 
 #: How a fit ended.
 OK, FAILED, TIMED_OUT = "ok", "failed", "timed out"
@@ -56,12 +56,37 @@ SCHEMA = pa.schema(
         ("versions", pa.string()),
         ("finished", pa.string()),
     ],
-    metadata={_MARK: str(FORMAT).encode()},
+    metadata={MARK: str(FORMAT).encode()},
 )
 #: What differs between two runs of the same fit.
 VARYING = ("resample_seconds", "fit_seconds", "finished")
 
 Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Layout:
+    """What the rows of a store hold.
+
+    Attributes
+    ----------
+    schema : pyarrow.Schema
+        Names and types of the columns; its metadata says which kind of store it is.
+    key : tuple of str
+        The columns that tell one fit from another.
+    """
+
+    schema: pa.Schema
+    key: tuple[str, ...]
+
+    @property
+    def mark(self) -> str:
+        """What stores of the kind are marked with."""
+        return str(self.schema.metadata[MARK].decode())
+
+
+#: One classifier after one sampler on one split.
+FITS = Layout(SCHEMA, KEY)
 
 
 class Store:
@@ -75,6 +100,8 @@ class Store:
     ----------
     folder : path-like
         Where; it need not exist.
+    layout : Layout
+        What its rows hold.
 
     Examples
     --------
@@ -84,8 +111,8 @@ class Store:
     0
     """
 
-    def __init__(self, folder: str | Path) -> None:
-        self.folder = Path(folder)
+    def __init__(self, folder: str | Path, layout: Layout = FITS) -> None:
+        self.folder, self.layout = Path(folder), layout
         self.results = self.folder / "results.parquet"
         self.journal = self.folder / "journal.jsonl"
         self.spool = self.folder / "spool"
@@ -113,16 +140,17 @@ class Store:
         # The journal first: what moves from it into the Parquet file meanwhile is seen twice
         # rather than not at all, and twice is once.
         late = list(self._journal_rows())
-        table = self._parquet() if self.results.exists() else SCHEMA.empty_table()
+        schema, key = self.layout.schema, list(self.layout.key)
+        table = self._parquet() if self.results.exists() else schema.empty_table()
         frame = table.to_pandas()
         if late:
-            fresh = pa.Table.from_pylist(late, schema=SCHEMA).to_pandas()
+            fresh = pa.Table.from_pylist(late, schema=schema).to_pandas()
             frame = pd.concat([frame, fresh]) if len(frame) else fresh
-        frame = frame.drop_duplicates(list(KEY), keep="last")
-        result: pd.DataFrame = frame.sort_values(list(KEY), ignore_index=True)
+        frame = frame.drop_duplicates(key, keep="last")
+        result: pd.DataFrame = frame.sort_values(key, ignore_index=True)
         return result
 
-    def keys(self, statuses: Iterable[str] = (OK, FAILED, TIMED_OUT)) -> set[Key]:
+    def keys(self, statuses: Iterable[str] = (OK, FAILED, TIMED_OUT)) -> set[tuple[Any, ...]]:
         """Tell which fits are recorded.
 
         Parameters
@@ -136,7 +164,7 @@ class Store:
             Their keys.
         """
         frame = self.read()
-        chosen = frame.loc[frame["status"].isin(list(statuses)), list(KEY)]
+        chosen = frame.loc[frame["status"].isin(list(statuses)), list(self.layout.key)]
         return set(chosen.itertuples(index=False, name=None))
 
     @contextmanager
@@ -160,7 +188,7 @@ class Store:
         try:
             self._compact()
             self._file = open(self.journal, "ab")  # noqa: SIM115 - closed below
-            self._append({"format": FORMAT})
+            self._append({"format": self.layout.mark})
             try:
                 yield self
             finally:
@@ -196,9 +224,9 @@ class Store:
         Parameters
         ----------
         row : mapping
-            Values for the columns of `SCHEMA`; what is left out is missing.
+            Values for the columns of the layout; what is left out is missing.
         """
-        unknown = set(row) - set(SCHEMA.names)
+        unknown = set(row) - set(self.layout.schema.names)
         if unknown:
             raise ValueError(f"no such columns: {sorted(unknown)}")
         self._append(row)
@@ -232,10 +260,10 @@ class Store:
             raise BenchProblem(
                 f"{str(self.results)!r} can't be read as Parquet: {problem}"
             ) from problem
-        return metadata.get(_MARK, b"").decode(errors="replace")
+        return metadata.get(MARK, b"").decode(errors="replace")
 
     def _check(self, mark: Any) -> None:
-        if str(mark) == str(FORMAT):
+        if str(mark) == self.layout.mark:
             return
         if mark in ("", None):
             raise BenchProblem(
@@ -243,14 +271,13 @@ class Store:
                 "another folder"
             )
         raise BenchProblem(
-            f"the store {str(self.folder)!r} has format {mark}, and this version of rectifold "
-            f"reads and writes format {FORMAT}: name another folder, or use the version that "
-            "wrote it"
+            f"the store {str(self.folder)!r} has format {mark}, and format {self.layout.mark} is "
+            "needed here: name another folder, or use the command or the version that wrote it"
         )
 
     def _parquet(self) -> pa.Table:
         self._check(self._mark())
-        return pq.read_table(self.results, schema=SCHEMA)
+        return pq.read_table(self.results, schema=self.layout.schema)
 
     def _journal_rows(self) -> Iterator[Row]:
         try:
@@ -267,7 +294,7 @@ class Store:
             if isinstance(row, dict) and "format" in row:
                 self._check(row["format"])
                 ours = True
-            elif ours and isinstance(row, dict) and set(KEY) <= set(row):
+            elif ours and isinstance(row, dict) and set(self.layout.key) <= set(row):
                 yield row
             else:
                 raise BenchProblem(
@@ -279,9 +306,10 @@ class Store:
             return
         frame = self.read()
         if len(frame):
-            table = pa.Table.from_pandas(frame, schema=SCHEMA, preserve_index=False)
+            schema = self.layout.schema
+            table = pa.Table.from_pandas(frame, schema=schema, preserve_index=False)
             # pandas adds a description of its own; the mark is what counts.
-            table = table.replace_schema_metadata(SCHEMA.metadata)
+            table = table.replace_schema_metadata(schema.metadata)
             with whole_files([self.results]) as (file,):
                 pq.write_table(table, file, compression="zstd")
         os.remove(self.journal)
