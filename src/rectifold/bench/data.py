@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from imblearn.datasets import fetch_datasets
 
-from rectifold._typing import Floats, Ints
+from rectifold._typing import Ints
 from rectifold.bench.registry import BenchProblem
 from rectifold.datasets import PAPER_DATASETS
 from rectifold.files import FileProblem, open_table
@@ -178,7 +178,7 @@ def load(source: Source) -> Data:
     )[source.name]
     X = np.ascontiguousarray(bunch.data, dtype=np.float64)
     y = (bunch.target == 1).astype(np.intp)
-    return Data(X, y, _fingerprint(X, y))
+    return Data(X, y, fingerprint(X, y))
 
 
 def measure(sources: Iterable[Source]) -> dict[str, Shape]:
@@ -242,11 +242,12 @@ def _load_table(source: Source) -> Data:
     numeric = all(dtype.kind in "biuf" for dtype in columns.dtypes)
     X: Any = columns.to_numpy(dtype=np.float64) if numeric else None
     if X is None or not np.isfinite(X).all():
-        return Data(columns, y, _fingerprint(columns.to_csv().encode(), y))
-    return Data(X, y, _fingerprint(X, y))
+        return Data(columns, y, fingerprint(columns.to_csv().encode(), y))
+    return Data(X, y, fingerprint(X, y))
 
 
-def _fingerprint(X: Floats | bytes, y: Ints) -> str:
+def fingerprint(X: Any, y: Ints) -> str:
+    """Tell values from others, in sixteen characters."""
     values = X if isinstance(X, bytes) else X.astype("<f8").tobytes()
     content = hashlib.blake2b(values, digest_size=8)
     content.update(repr(np.shape(X)).encode())

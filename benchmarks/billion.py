@@ -1,0 +1,134 @@
+"""A plan on paper: a billion rows on a hundred workers, from constants that were measured.
+
+    python benchmarks/billion.py
+
+Works out, for the table of big_table.py with 1,000,000,000 rows, what each stage of docs/scaling.md
+reads, computes, sends and gathers: from results/dask/visits.json (benchmarks/visits.py: pieces of
+the work at that size, on one core) and results/dask/out_of_core.json (how many rows are left to be
+searched for). Nothing of that size was run.
+"""
+
+import math
+from pathlib import Path
+
+import big_table
+from recording import read, write
+from rectifold.dask.line import FIRST, GROWTH
+from rectifold.dask.plan import FOUND, abreast, batches, row_bytes
+
+RESULTS = Path(__file__).parents[1] / "results" / "dask"
+ROWS, WORKERS, THREADS = 1_000_000_000, 100, 4
+#: Bytes a second that a worker sends or receives, and reads: 10 Gbit/s, and a shared file system.
+NETWORK, DISK = 1.25e9, 0.5e9
+NEIGHBORS = 15
+
+
+def main() -> None:
+    """Work the plan out, write it down and show it."""
+    tables = {one["rows"]: one for one in read("visits", RESULTS)["tables"]}
+    cost, small = tables[ROWS], tables[big_table.ROWS]
+    measured = read("out_of_core", RESULTS)
+    size, columns = cost["block_size"], big_table.COLUMNS
+    threads = WORKERS * THREADS
+    per_block = cost["rows of a block"]
+    blocks = -(-ROWS // per_block)
+    table = ROWS * (8 * columns + 8)
+    sent = round(ROWS * big_table.SHARE + per_block / 8) * row_bytes(columns)
+    first = cost["undecided by its own block"]
+    # What other blocks prove of those, as it was where the whole table could be run.
+    left = measured["searched_for"] / measured["rows"] / small["undecided by its own block"]
+    last = first * left
+
+    stages = []
+
+    def stage(name: str, read: float, core: float, moved: float, busiest: float, here: str) -> None:
+        """Note a stage: bytes read, seconds of one core, bytes moved in all and to one worker."""
+        seconds = max(core / threads, read / WORKERS / DISK) + busiest / NETWORK
+        stages.append(
+            {
+                "stage": name,
+                "read, GB": round(read / 1e9),
+                "core hours": round(core / 3600, 1),
+                "moved, GB": round(moved / 1e9),
+                "seconds": round(seconds),
+                "gathered": here,
+            }
+        )
+
+    stage("count", table, 0, 0, 0, "client: some hundred bytes a partition")
+    # From worker to worker: each that has it passes it on.
+    hops = math.ceil(math.log2(WORKERS))
+    stage(
+        *("broadcast", table, 0, sent * WORKERS, sent * hops),
+        f"every worker: {sent / 1e6:.0f} MB",
+    )
+    prove = ROWS * cost["certificate, microseconds a row"] / 1e6
+    stage("certificates, own block", table, prove, 0, 0, "workers: 8 bytes an undecided row")
+
+    undecided, number, reading, core, moved, busiest = ROWS * first, FIRST, 0.0, 0.0, 0.0, 0.0
+    rounds = 0
+    while blocks >= 2 * number:
+        cut = len(batches([round(undecided)], 0, columns, size // 2))
+        asked = undecided * row_bytes(columns)
+        core += (
+            cut * number * per_block * cost["set-up of a visit, microseconds a row of the block"]
+            + undecided * number * cost["counting visit, microseconds a query"]
+            + (undecided * cost["nearest of another class, microseconds a query"]) * (not rounds)
+        ) / 1e6
+        _, chains = abreast(cut, number, threads)
+        to = min(chains, number, WORKERS)
+        reading += (cut * number / blocks + 1) * table
+        moved += asked * to
+        busiest += asked * to / WORKERS
+        rounds += 1
+        # Each as much better as the next: how much in all is known.
+        undecided = ROWS * max(last, first * left ** (rounds / 2))
+        number *= GROWTH
+        if rounds == 2:
+            break
+    stage("certificates, other blocks", reading, core, moved, busiest, "workers: 24 bytes a row")
+
+    cut = len(batches([round(ROWS * last)], NEIGHBORS, columns, size))
+    at_a_time, chains = abreast(cut, blocks, threads)
+    queries = ROWS * last
+    core = (
+        cut * blocks * per_block * cost["set-up of a visit, microseconds a row of the block"]
+        + queries * chains * cost["first visit, microseconds a query"]
+        + queries * max(0, blocks - chains) * cost["later visit, microseconds a query"]
+    ) / 1e6
+    moved = queries * (row_bytes(columns) * min(chains, WORKERS) + FOUND * NEIGHBORS * chains)
+    stage(
+        *("search", (cut + 1) * table, core, moved, moved / WORKERS),
+        f"a worker: {FOUND * NEIGHBORS * queries / cut / 1e6:.0f} MB a batch",
+    )
+    stage("votes and rules", 0, 0, 0, 0, "client: 24 bytes a suspect of a class with a cap")
+    stage("write", table, 0, 0, table / WORKERS * NETWORK / DISK, "nothing")
+    write(
+        "billion",
+        RESULTS,
+        rows=ROWS,
+        workers=WORKERS,
+        threads_of_a_worker=THREADS,
+        network_bytes_a_second=NETWORK,
+        disk_bytes_a_second=DISK,
+        block_size=size,
+        blocks=blocks,
+        undecided_by_its_own_block=round(first, 4),
+        searched_for=round(last, 4),
+        batches=cut,
+        batches_at_a_time=at_a_time,
+        chains_of_a_batch=chains,
+        memory_of_a_worker_in_gigabytes=round(
+            THREADS * size * (cost["visit, bytes by byte of the block"] + 4) / 1e9 + sent / 1e9, 1
+        ),
+        seconds=sum(one["seconds"] for one in stages),
+        stages=stages,
+    )
+    print("| " + " | ".join(stages[0]) + " |")
+    print("|" + "---|" * len(stages[0]))
+    for one in stages:
+        print("| " + " | ".join(str(value) for value in one.values()) + " |")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,87 @@
+"""What the store of the deep experiments holds: a row for every classifier that was tested."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from typing import Any
+
+import pyarrow as pa
+
+from rectifold._versions import versions
+from rectifold.bench.store import MARK, Layout
+
+#: The two experiments.
+TABDDPM, LONGTAIL = "tabddpm", "longtail"
+LIBRARIES = ("rectifold", "torch", "scikit-learn", "numpy", "pandas")
+
+KEY = ("experiment", "dataset", "method", "trained_on", "sample", "seed")
+
+DEEP = Layout(
+    pa.schema(
+        [
+            ("experiment", pa.string()),
+            ("dataset", pa.string()),
+            ("method", pa.string()),
+            # Real rows, made-up ones, or both; for images, features or pixels.
+            ("trained_on", pa.string()),
+            # Which of several drawn from one model, from 1; 0 where nothing is drawn.
+            ("sample", pa.int64()),
+            ("seed", pa.int64()),
+            ("target", pa.string()),
+            ("classifier", pa.string()),
+            ("status", pa.string()),
+            ("auprc", pa.float64()),
+            ("roc_auc", pa.float64()),
+            ("balanced_accuracy", pa.float64()),
+            # Accuracy over the classes with many, medium and few training images.
+            ("many", pa.float64()),
+            ("medium", pa.float64()),
+            ("few", pa.float64()),
+            ("class_accuracies", pa.string()),
+            ("rows_before", pa.int64()),
+            ("rows_after", pa.int64()),
+            # How many rows of each class went.
+            ("removed", pa.string()),
+            ("metric", pa.string()),
+            ("train_rows", pa.int64()),
+            ("test_rows", pa.int64()),
+            ("columns", pa.int64()),
+            ("clean_seconds", pa.float64()),
+            ("train_seconds", pa.float64()),
+            ("sample_seconds", pa.float64()),
+            ("fit_seconds", pa.float64()),
+            ("device", pa.string()),
+            ("settings", pa.string()),
+            ("data_fingerprint", pa.string()),
+            ("versions", pa.string()),
+            ("finished", pa.string()),
+        ],
+        metadata={MARK: b"deep 1"},
+    ),
+    KEY,
+)
+
+
+def row(**facts: Any) -> dict[str, Any]:
+    """Complete a row: what is not a number or a text becomes JSON, and when and with what is noted.
+
+    Parameters
+    ----------
+    **facts
+        Values by the names of the columns.
+
+    Returns
+    -------
+    dict
+    """
+    plain = {
+        name: json.dumps(value) if isinstance(value, dict | list | tuple) else value
+        for name, value in facts.items()
+    }
+    return {
+        **plain,
+        "status": "ok",
+        "versions": json.dumps(versions(*LIBRARIES)),
+        "finished": datetime.now(UTC).isoformat(timespec="seconds"),
+    }
