@@ -18,11 +18,11 @@ import pyarrow.parquet
 ROWS, COLUMNS = 20_000_000, 16
 #: Rows of a file.
 PART = 500_000
-#: How many rows are of the minority.
-SHARE = 1 / 500
+#: How many rows are of the minority, and how many of the majority are wrongly said to be.
+SHARE, WRONG = 1 / 500, 1 / 20_000
 _CLUSTERS, _MINOR, _LATENT = 200, 10, 6
 _NOISE, _SPREAD, _SHIFT = 0.05, 4.0, 2.5
-_WRONG, _WRONG_MINOR = 1 / 20_000, 1 / 50
+_WRONG_MINOR = 1 / 50
 
 
 def rows(
@@ -44,7 +44,7 @@ def rows(
     for one in range(_CLUSTERS + _MINOR):
         mine = np.flatnonzero(cluster == one)
         X[mine] += latent[mine] @ shapes[one]
-    y = minor ^ (rng.random(count) < np.where(minor, _WRONG_MINOR, _WRONG))
+    y = minor ^ (rng.random(count) < np.where(minor, _WRONG_MINOR, WRONG))
     return X, y.astype(np.int64)
 
 

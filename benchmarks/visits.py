@@ -37,10 +37,12 @@ def block(number: int, count: int) -> Rows:
     return Rows(comparable(X, "euclidean"), y, np.arange(number * count, (number + 1) * count))
 
 
-def minority(count: int) -> Rows:
-    """All rows of the minority of a table, from elsewhere."""
-    X, y = big_table.rows(-1 % 2**32, count, share=1.0)
-    return Rows(comparable(X, "euclidean"), np.ones_like(y), np.arange(count) + 10**12)
+def minority(total: int) -> Rows:
+    """Make all rows that a table of so many has of the minority, or that are said to be of it."""
+    true, _ = big_table.rows(10**6, round(total * big_table.SHARE), share=1.0)
+    wrong, _ = big_table.rows(10**6 + 1, round(total * big_table.WRONG), share=0.0)
+    X = np.concatenate([true, wrong])
+    return Rows(comparable(X, "euclidean"), np.ones(len(X), int), np.arange(len(X)) + 10**12)
 
 
 def timed(task: Callable[..., Any], *args: Any) -> tuple[Any, float, int]:
@@ -60,7 +62,7 @@ def measured(total: int, size: int) -> dict[str, float]:
         np.array([0, 1]), np.array([1, 1]), 0, "euclidean", NEIGHBORS, None, "exact", None, None
     )
     mine, sample = block(0, rows), block(1, rows)
-    around = joined([sample.take(np.arange(0, rows, 8)), minority(round(total * big_table.SHARE))])
+    around = joined([sample.take(np.arange(0, rows, 8)), minority(total)])
     undecided, proved, proof = timed(stages.undecided, mine, around, geometry)
     few = min(len(undecided), batches([10**9], NEIGHBORS, big_table.COLUMNS, size)[0][0].end)
     asked = mine.take(undecided[:few])
