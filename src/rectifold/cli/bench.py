@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from rectifold.cli import deep as deep_commands
 from rectifold.cli import options
 from rectifold.cli.stopping import Stopped
 from rectifold.cli.wording import UsageProblem
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 EXTRA = ("filelock", "jinja2", "matplotlib", "scikit_posthocs", "statsmodels")
 
 app = typer.Typer(help="Compare samplers as the paper does, without leaks.")
+app.add_typer(deep_commands.app, name="deep")
 
 StoreOption = Annotated[
     Path, typer.Option("--store", "-s", metavar="FOLDER", help="Where results are kept.")
@@ -143,15 +145,25 @@ def report(
         list[str] | None,
         typer.Option("--method", "-m", metavar="NAMES", help="Only these. Repeatable."),
     ] = None,
+    deep: Annotated[
+        Path | None,
+        typer.Option(
+            "--deep", metavar="FOLDER", help="Results of `bench deep`: beside the others, or alone."
+        ),
+    ] = None,
     latex: Annotated[bool, typer.Option("--latex", help="Write the tables as LaTeX too.")] = False,
 ) -> None:
     """Write what the results show: a page, the same as Markdown, and the figures."""
     with _ready():
         from rectifold.bench.report import write_report
 
-        kept = _existing(store)
-        folder = kept.folder / "report" if output is None else output
-        for path in write_report(kept, folder, methods=options.names(method), latex=latex):
+        further = None if deep is None else _existing(deep, deep=True)
+        # The default store need not be there where another one is named.
+        kept = _existing(store) if further is None or store.exists() else None
+        folder = (kept or further or _existing(store)).folder / "report"
+        for path in write_report(
+            kept, output or folder, deep=further, methods=options.names(method), latex=latex
+        ):
             print(path)
     sys.stdout.flush()
 
@@ -203,13 +215,14 @@ def _grid(
     return bench.Grid(sources, **given)  # type: ignore[arg-type]
 
 
-def _existing(folder: Path) -> Store:
+def _existing(folder: Path, *, deep: bool = False) -> Store:
     from rectifold.bench import Store
+    from rectifold.bench.deep.records import DEEP
+    from rectifold.bench.store import FITS
 
-    store = Store(folder)
+    store = Store(folder, DEEP if deep else FITS)
     store.check()
     if not store.exists() or store.read().empty:
-        raise UsageProblem(
-            f"there are no results in {str(folder)!r}; `rectifold bench run` makes them"
-        )
+        command = "rectifold bench deep" if deep else "rectifold bench run"
+        raise UsageProblem(f"there are no results in {str(folder)!r}; `{command}` makes them")
     return store

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from rectifold.bench.registry import BenchProblem
+from rectifold.bench.report import deep as deep_experiments
 from rectifold.bench.report.document import Document
 from rectifold.bench.report.findings import find
 from rectifold.bench.report.html import to_html
@@ -19,16 +21,23 @@ __all__ = ["Document", "find", "write_report"]
 
 
 def write_report(
-    store: Store, folder: str | Path, *, methods: Sequence[str] = (), latex: bool = False
+    store: Store | None,
+    folder: str | Path,
+    *,
+    deep: Store | None = None,
+    methods: Sequence[str] = (),
+    latex: bool = False,
 ) -> list[Path]:
     """Write what the results of a store show.
 
     Parameters
     ----------
-    store : Store
-        The results; a run may still be adding to them.
+    store : Store or None
+        The results; a run may still be adding to them. None for deep experiments alone.
     folder : path-like
         Where: ``index.html``, ``README.md``, ``figures`` and, if asked for, ``tables``.
+    deep : Store, optional
+        Results of the deep experiments, which get sections of their own.
     methods : sequence of str
         Compare only these; by default all.
     latex : bool, default=False
@@ -42,7 +51,15 @@ def write_report(
     folder = Path(folder)
     if folder.exists() and not folder.is_dir():
         raise BenchProblem(f"{str(folder)!r} is a file, and a report is a folder")
-    document = find(store.read(), methods)
+    more = None if deep is None else deep_experiments.document(deep.read())
+    if store is not None:
+        document = find(store.read(), methods)
+        if more is not None:
+            document = replace(document, sections=[*document.sections, *more.sections])
+    elif more is not None:
+        document = more
+    else:
+        raise BenchProblem("there are no results to report on")
     contents = {
         folder / "index.html": to_html(document),
         folder / "README.md": to_markdown(document),

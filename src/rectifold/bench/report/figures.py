@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import io
+import math
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import matplotlib as mpl
@@ -110,6 +111,55 @@ def critical_difference(test: Friedman, names: dict[str, str]) -> str:
         # The bars come from sets, whose order differs from one process to the next.
         for (bar,) in artists["crossbars"]:
             bar.set_xdata(sorted(bar.get_xdata()))
+        return _svg(figure)
+
+
+def bars(
+    names: Sequence[str],
+    series: Mapping[str, Sequence[tuple[float, float]]],
+    label: str,
+    marks: Sequence[float] | None = None,
+) -> str:
+    """Draw groups of bars beside each other, with their spread.
+
+    Parameters
+    ----------
+    names : sequence of str
+        One for each group.
+    series : mapping of str to sequence of (float, float)
+        For each bar of a group, what it is; a mean and a standard deviation for each group.
+    label : str
+        Of the axis.
+    marks : sequence of float, optional
+        A line across each group.
+
+    Returns
+    -------
+    str
+        An SVG picture.
+    """
+    width = 0.8 / len(series)
+    with mpl.rc_context(_STYLE):
+        figure = Figure(figsize=(2.0 + 1.05 * len(names), 3.2))
+        axes = figure.add_subplot()
+        for at, (what, values) in enumerate(series.items()):
+            places = [group + (at - (len(series) - 1) / 2) * width for group in range(len(names))]
+            axes.bar(
+                places,
+                [mean for mean, _ in values],
+                width,
+                yerr=[0.0 if math.isnan(spread) else spread for _, spread in values],
+                label=what,
+                color=("0.65", "tab:blue", "tab:green")[at] if len(series) > 1 else "tab:blue",
+                error_kw={"linewidth": 1, "capsize": 2},
+            )
+        for group, mark in enumerate(marks or ()):
+            axes.plot([group - 0.45, group + 0.45], [mark, mark], color="black", linewidth=1)
+        axes.set_xticks(range(len(names)), names, rotation=20 if len(names) > 3 else 0)
+        axes.set_ylabel(label)
+        axes.spines[["top", "right"]].set_visible(False)
+        if len(series) > 1:
+            axes.legend(frameon=False, loc="upper left", bbox_to_anchor=(1, 1))
         return _svg(figure)
 
 

@@ -26,6 +26,20 @@ def number(value: Any, digits: int = 2, *, sign: bool = False) -> str:
     return text.replace("-", "−")
 
 
+def spread(values: Any, digits: int = 4) -> str:
+    """Write a mean and a standard deviation.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> spread(pd.Series([0.5, 0.7]), 2)
+    '0.60 ± 0.14'
+    """
+    if values.isna().all():
+        return NOTHING
+    return f"{number(values.mean(), digits)} ± {number(values.std(), digits)}"
+
+
 def pvalue(value: Any) -> str:
     """Write a p-value.
 

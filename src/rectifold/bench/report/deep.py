@@ -1,0 +1,51 @@
+"""What the deep experiments show, as a document or as sections of one."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from rectifold.bench.deep.records import LONGTAIL, TABDDPM
+from rectifold.bench.report import diffusion, images
+from rectifold.bench.report.document import Document, Section
+
+
+def document(frame: pd.DataFrame) -> Document:
+    """Make a report of deep experiments alone.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+        All rows of their store.
+
+    Returns
+    -------
+    Document
+    """
+    found = sections(frame)
+    # The first sentence of each is what it comes to.
+    firsts = [section.parts[0] for section in found]
+    return Document(
+        "The paper's deep experiments", [one for one in firsts if isinstance(one, str)], found
+    )
+
+
+def sections(frame: pd.DataFrame) -> list[Section]:
+    """Say what deep experiments show.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+        All rows of their store.
+
+    Returns
+    -------
+    list of Section
+        One for each experiment that was run.
+    """
+    frame = frame[frame["status"] == "ok"]
+    found = []
+    for experiment, section in ((TABDDPM, diffusion.section), (LONGTAIL, images.section)):
+        rows = frame[frame["experiment"] == experiment]
+        if len(rows):
+            found.append(section(rows))
+    return found

@@ -1,0 +1,158 @@
+"""What the experiment with a diffusion model shows: bars, differences, costs."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pandas as pd
+
+from rectifold.bench.report.document import GMR, NONE, Figure, Part, Section, Table
+from rectifold.bench.report.figures import bars
+from rectifold.bench.report.wording import NOTHING, count, listing, number, pvalue, spread
+from rectifold.bench.statistics import against
+
+#: As `rectifold.bench.deep.tabular` calls them.
+_REAL, _SYNTHETIC, _BOTH = "real", "synthetic", "synthetic and real"
+#: Differences of less are called none.
+_EQUAL = 0.0005
+
+
+def section(rows: pd.DataFrame) -> Section:
+    """Say what it shows.
+
+    Parameters
+    ----------
+    rows : pandas.DataFrame
+        Its rows.
+
+    Returns
+    -------
+    Section
+    """
+    # Draws from one model are one result; seeds are the repetitions.
+    means = rows.groupby(["dataset", "trained_on", "method", "seed"])["auprc"].mean()
+    names = list(dict.fromkeys(rows["dataset"]))
+    lines: list[list[str]] = []
+    verdicts: dict[str, list[str]] = {"higher": [], "lower": [], "equal": []}
+    for name in names:
+        for trained_on in (_REAL, _SYNTHETIC, _BOTH):
+            table = _by_seed(means, name, trained_on)
+            if table is None:
+                continue
+            gain = (table[GMR] - table[NONE]).dropna()
+            told = against(table, NONE).get(GMR)
+            lines.append(
+                [
+                    name if trained_on == _REAL else "",
+                    trained_on,
+                    spread(table[NONE]),
+                    spread(table[GMR]),
+                    number(gain.mean(), 4, sign=True),
+                    NOTHING if told is None else f"{told.wins}/{told.ties}/{told.losses}",
+                    NOTHING if told is None else pvalue(told.pvalue),
+                ]
+            )
+            if trained_on == _SYNTHETIC:
+                mean = gain.mean()
+                sort = "equal" if abs(mean) < _EQUAL else "higher" if mean > 0 else "lower"
+                verdicts[sort].append(name)
+    settings = json.loads(next(iter(rows["settings"].dropna()), "{}"))
+    seeds, draws = rows["seed"].nunique(), int(rows["sample"].max())
+    words = [
+        f"on {listing(found)} it is {what} after cleaning"
+        for what, found in verdicts.items()
+        if found
+    ]
+    parts: list[Part] = [
+        "The average precision of a classifier that has seen only rows made up by TabDDPM: "
+        + "; ".join(words)
+        + ". (Equal: to "
+        f"{_EQUAL}.)",
+        f"Every set was split {count(seeds, 'time')} (80 % to train on); GMR with its defaults saw "
+        "the training part alone. TabDDPM, trained on that part raw or cleaned "
+        f"({settings.get('iterations', 0):,} iterations, {settings.get('timesteps', 0):,} steps of "
+        f"diffusion), drew as many rows as it was trained on, {count(draws, 'time')}. The "
+        "classifier is scikit-learn's HistGradientBoostingClassifier with its defaults; it is "
+        "tested on the real rows that were set aside. Trained on real rows alone it is the "
+        "control: it shows whether the model matters at all.",
+        Figure(
+            "tabddpm",
+            "Average precision of a classifier trained on rows that TabDDPM made up, having learnt "
+            "from raw and from cleaned rows; mean and standard deviation over seeds. Lines: the "
+            "same classifier trained on the real rows, raw.",
+            bars(
+                names,
+                {
+                    what: [_pair(means, name, _SYNTHETIC, method) for name in names]
+                    for what, method in (("raw", NONE), ("cleaned", GMR))
+                },
+                "AUPRC",
+                [_pair(means, name, _REAL, NONE)[0] for name in names],
+            ),
+        ),
+        Table(
+            "tabddpm",
+            "AUPRC on real test rows, mean and standard deviation over seeds; what cleaning adds, "
+            "seeds on which it is better, equal and worse, and Wilcoxon's signed-rank test over "
+            f"seeds (of {seeds} it can't say less than {pvalue(2 ** (1 - seeds))}).",
+            ["set", "trained on", "raw", "cleaned", "difference", "better/equal/worse", "p"],
+            lines,
+            words=2,
+        ),
+        _costs(rows, names),
+    ]
+    return Section("A diffusion model, on raw and on cleaned rows", parts)
+
+
+def _costs(rows: pd.DataFrame, names: list[str]) -> Table:
+    lines = []
+    for name in names:
+        of = rows[rows["dataset"] == name]
+        cleaned = of[of["method"] == GMR].drop_duplicates("seed")
+        gone = pd.DataFrame([json.loads(text) for text in cleaned["removed"]])
+        first = of.iloc[0]
+        lines.append(
+            [
+                name,
+                str(first["target"]),
+                f"{int(first['rows_before']):,} × {int(first['columns'])}",
+                *(
+                    number(gone[column].mean(), 0) if column in gone else NOTHING
+                    for column in (0, 1)
+                ),
+                str(next(iter(cleaned["metric"]), NOTHING)),
+                *(
+                    number(of.loc[of["method"] == GMR, column].mean(), 1)
+                    for column in ("clean_seconds", "train_seconds", "sample_seconds")
+                ),
+            ]
+        )
+    device = listing(sorted({str(one) for one in rows["device"].dropna()}))
+    return Table(
+        "tabddpm-costs",
+        "What is told from what; training rows and columns; rows of both classes that GMR "
+        "removed, on average over seeds, by which metric; seconds to clean, to train and to draw "
+        f"({device}).",
+        [
+            *("set", "target", "training part", "majority removed", "minority removed"),
+            *("metric", "clean, s", "train, s", "draw, s"),
+        ],
+        lines,
+        words=2,
+    )
+
+
+def _by_seed(means: Any, name: str, trained_on: str) -> pd.DataFrame | None:
+    if (name, trained_on) not in means.index.droplevel(["method", "seed"]):
+        return None
+    table = means.loc[name, trained_on].unstack("method")
+    return table if {NONE, GMR} <= set(table.columns) else None
+
+
+def _pair(means: Any, name: str, trained_on: str, method: str) -> tuple[float, float]:
+    try:
+        values = means.loc[name, trained_on, method]
+    except KeyError:
+        return float("nan"), float("nan")
+    return float(values.mean()), float(values.std())

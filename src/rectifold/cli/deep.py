@@ -1,0 +1,124 @@
+"""The commands on the paper's deep experiments: `rectifold bench deep tabddpm` and `longtail`."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from rectifold.cli import options
+from rectifold.cli.stopping import Stopped
+from rectifold.cli.terminal import console, progress
+from rectifold.cli.visible import visible
+from rectifold.cli.wording import UsageProblem
+
+if TYPE_CHECKING:
+    from rectifold.bench import Store
+
+app = typer.Typer(help="The paper's experiments with deep networks.")
+
+StoreOption = Annotated[
+    Path, typer.Option("--store", "-s", metavar="FOLDER", help="Where results are kept.")
+]
+HomeOption = Annotated[
+    Path, typer.Option("--data-home", metavar="FOLDER", help="Where the files of the data are.")
+]
+SeedOption = Annotated[
+    list[str] | None,
+    typer.Option("--seed", metavar="NUMBERS", help="By default 42, 0, 1, 2, 3."),
+]
+DeviceOption = Annotated[
+    str | None, typer.Option("--device", metavar="NAME", help="By default a GPU, if there is one.")
+]
+QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing.")]
+_STORE, _HERE = Path("rectifold-deep"), Path()
+
+
+@app.command()
+def tabddpm(
+    store: StoreOption = _STORE,
+    data: Annotated[
+        list[str] | None,
+        typer.Option("--data", "-d", metavar="NAMES", help="By default all. Repeatable."),
+    ] = None,
+    data_home: HomeOption = _HERE,
+    seed: SeedOption = None,
+    samples: Annotated[
+        str, typer.Option(metavar="N", help="Sets of rows drawn from every model.")
+    ] = "3",
+    iterations: Annotated[
+        str, typer.Option(metavar="N", help="Steps in which a model is trained.")
+    ] = "10000",
+    timesteps: Annotated[
+        str, typer.Option(metavar="N", help="Steps from noise to a row.")
+    ] = "1000",
+    device: DeviceOption = None,
+    quiet: QuietOption = False,
+) -> None:
+    """Train a diffusion model on raw and on cleaned rows; see what classifiers learn from its rows.
+
+    Stop it whenever you like, however you like: the same command goes on where it was.
+    """
+    _refuse_without_extra()
+    from rectifold.bench.deep import tabular
+    from rectifold.bench.deep.sets import SETS
+    from rectifold.bench.deep.tabddpm import TabDDPM
+
+    seeds = [options.whole("--seed", text, 0) or 0 for text in options.names(seed)]
+    drawn = options.whole("--samples", samples, 1) or 1
+    model = TabDDPM(
+        iterations=options.whole("--iterations", iterations, 1) or 1,
+        timesteps=options.whole("--timesteps", timesteps, 2) or 2,
+        device=device,
+    )
+    names, seeds = options.names(data) or list(SETS), seeds or list(tabular.SEEDS)
+    wanted = set(tabular.cells(names, seeds, drawn))
+    _run(
+        store,
+        wanted,
+        lambda done: tabular.run(
+            names, seeds, home=data_home, model=model, samples=drawn, done=done
+        ),
+        "training",
+        quiet,
+    )
+
+
+def _refuse_without_extra() -> None:
+    if any(importlib.util.find_spec(name) is None for name in ("torch", "safetensors", "filelock")):
+        raise UsageProblem('deep experiments need their extra: pip install "rectifold[deep]"')
+
+
+def _run(
+    folder: Path,
+    wanted: set[tuple[Any, ...]],
+    rows: Callable[[set[tuple[Any, ...]]], Iterator[dict[str, Any]]],
+    what: str,
+    quiet: bool,
+) -> None:
+    """Add the rows of an experiment to its store, each as soon as it is known."""
+    from rectifold.bench import BenchProblem, Store
+    from rectifold.bench.deep.records import DEEP
+
+    store = Store(folder, DEEP)
+    try:
+        with store.writing(), progress(what, not quiet):
+            for row in rows(store.keys()):
+                store.add(row)
+    except KeyboardInterrupt:
+        words = _words(store, wanted)
+        raise Stopped(f"stopped; {words}; the same command goes on from there") from None
+    except (BenchProblem, ValueError, RuntimeError) as problem:
+        raise UsageProblem(str(problem).rstrip(".")) from problem
+    if not quiet:
+        console(sys.stdout).print(_words(store, wanted), soft_wrap=True, markup=False)
+        sys.stdout.flush()
+
+
+def _words(store: Store, wanted: set[tuple[Any, ...]]) -> str:
+    done = len(wanted & store.keys())
+    return f"{done:,} of {len(wanted):,} classifiers are in {visible(store.folder)}"
