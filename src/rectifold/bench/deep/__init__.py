@@ -1,0 +1,1 @@
+"""Generative networks that experiments compare with: they need the extra "deep"."""
