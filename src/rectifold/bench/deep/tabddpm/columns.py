@@ -100,14 +100,14 @@ class Category(Column):
         """Give codes of categories, all of them known."""
         _refuse_missing(values, self.what)
         cells = np.asarray(values, dtype=object)
-        codes = pd.Index(self.values, dtype=object).get_indexer(pd.Index(cells, dtype=object))
+        codes: Ints = pd.Index(self.values, dtype=object).get_indexer(pd.Index(cells, dtype=object))
         unknown = np.flatnonzero(codes < 0)
         if len(unknown):
             value = _plain(cells[unknown[0]])
             known = ", ".join(repr(one) for one in self.values[:5])
             more = ", ..." if len(self.values) > 5 else ""
             raise ValueError(f"{self.what} has {value!r}, which fit did not see: {known}{more}.")
-        return codes.astype(np.intp)
+        return codes
 
     def written(self, found: Any) -> Any:
         """Give categories of codes, in the dtype of the column."""
@@ -150,14 +150,14 @@ class Container:
         mine, theirs = self.names, other.names
         if len(mine) != len(theirs):
             raise ValueError(f"X has {len(theirs)} columns, and fit had {len(mine)}.")
-        if self.dtype is None and other.dtype is None and mine != theirs:
-            at = next(
-                i for i, pair in enumerate(zip(mine, theirs, strict=True)) if len({*pair}) > 1
-            )
-            raise ValueError(
-                f"X has column {theirs[at]!r} where fit had {mine[at]!r}: give the same columns in "
-                "the same order."
-            )
+        if self.dtype is not None or other.dtype is not None:
+            return  # an array has no names
+        for one, another in zip(mine, theirs, strict=True):
+            if one != another:
+                raise ValueError(
+                    f"X has column {another!r} where fit had {one!r}: give the same columns in the "
+                    "same order."
+                )
 
     def made(self, columns: list[Any]) -> Any:
         """Put columns together."""

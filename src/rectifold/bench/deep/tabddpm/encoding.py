@@ -43,12 +43,9 @@ class Encoding:
 
     def __init__(self, container: Container, columns: list[Column], quantiles: Floats) -> None:
         self.container, self.columns, self.quantiles = container, columns, quantiles
-        self.numbers = [
-            at for at, one in enumerate(columns) if isinstance(one, Number) and one.varies
-        ]
-        self.categorical = [
-            at for at, one in enumerate(columns) if isinstance(one, Category) and one.varies
-        ]
+        varying = [(at, column) for at, column in enumerate(columns) if column.varies]
+        self.numbers = [at for at, column in varying if isinstance(column, Number)]
+        self.categorical = [at for at, column in varying if isinstance(column, Category)]
         self._normal = _normal(quantiles) if self.numbers else None
 
     @property

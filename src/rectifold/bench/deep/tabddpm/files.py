@@ -64,7 +64,7 @@ def write(
     tensors["quantiles"] = torch.from_numpy(np.ascontiguousarray(encoding.quantiles))
     tensors["counts"] = torch.from_numpy(labels.counts)
     try:
-        text = json.dumps(about)
+        text = json.dumps(about, default=_plain)
     except TypeError:
         raise ValueError(
             "a model can be saved only if names, categories and classes are text, numbers or bool."
@@ -151,3 +151,10 @@ def _dtype_in(about: Any) -> Any:
     if "numpy" in about:
         return np.dtype(about["numpy"])
     return pd.api.types.pandas_dtype(about["pandas"])
+
+
+def _plain(value: Any) -> Any:
+    """Give a number of NumPy as Python has it."""
+    if isinstance(value, np.generic):
+        return value.item()
+    raise TypeError

@@ -14,7 +14,6 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
-from rectifold._typing import Ints
 from rectifold.bench.deep.tabddpm import files
 from rectifold.bench.deep.tabddpm.denoiser import Denoiser
 from rectifold.bench.deep.tabddpm.diffusion import Diffusion
@@ -174,7 +173,7 @@ class TabDDPM(BaseEstimator):
             trainer = Trainer(
                 self._network(),
                 self._diffusion,
-                _rows(encoded, codes, device),
+                Rows.of(encoded, codes, device),
                 batch_size=self.batch_size,
                 iterations=self.iterations,
                 learning_rate=self.learning_rate,
@@ -239,9 +238,10 @@ class TabDDPM(BaseEstimator):
         encoded = self._encoding.encode(X)
         _check_lengths(encoded, y)
         device = self._diffusion.device
-        rows = _rows(encoded, self._labels.encode(y), device)
+        rows = Rows.of(encoded, self._labels.encode(y), device)
         with working(device, _seed(self.random_state if random_state is None else random_state)):
-            return mean_loss(self._denoiser, self._diffusion, rows, -(-_LOOKS // len(rows)))
+            draws = -(-_LOOKS // len(rows))
+            return float(mean_loss(self._denoiser, self._diffusion, rows, draws))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted model to a file of safetensors, whole or not at all.
@@ -252,13 +252,13 @@ class TabDDPM(BaseEstimator):
             Where; a file that stands there is replaced.
         """
         check_is_fitted(self, "losses_")
+        # Another machine has other devices, and a generator is no seed.
         parameters = self.get_params(deep=False) | {"device": None}
         if not isinstance(self.random_state, Integral):
             parameters["random_state"] = None
-        plain = {name: _plain(value) for name, value in parameters.items()}
         files.write(
             path,
-            parameters=plain,
+            parameters=parameters,
             encoding=self._encoding,
             labels=self._labels,
             weights=self._denoiser.state_dict(),
@@ -325,17 +325,3 @@ def _seed(random_state: Any) -> int:
 def _check_lengths(encoded: Encoded, y: Any) -> None:
     if len(encoded) != len(y):
         raise ValueError(f"X has {len(encoded)} rows, and y has {len(y)} labels.")
-
-
-def _rows(encoded: Encoded, labels: Ints, device: torch.device) -> Rows:
-    return Rows(
-        torch.from_numpy(encoded.numbers).float().to(device),
-        torch.from_numpy(encoded.codes).to(device),
-        torch.from_numpy(labels).to(device),
-    )
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, np.generic):
-        return value.item()
-    return [_plain(one) for one in value] if isinstance(value, (tuple, list)) else value

@@ -40,9 +40,9 @@ def find_device(name: Any) -> torch.device:
         )
     if device.index is not None and device.index >= seen:
         raise ValueError(f"device={str(name)!r}: torch sees CUDA devices 0 to {seen - 1} only.")
-    return torch.device(
-        "cuda", torch.cuda.current_device() if device.index is None else device.index
-    )
+    if device.index is None:
+        return torch.device("cuda", torch.cuda.current_device())
+    return device
 
 
 @contextlib.contextmanager
@@ -125,9 +125,14 @@ class Repeated:
                 self.step()
         except RuntimeError as problem:
             self._records = False
-            first = str(problem).splitlines()[0]
             warnings.warn(
-                f"steps are done one by one, since no graph came about: {first}", stacklevel=2
+                f"steps are done one by one, since none could be recorded: {_first_line(problem)}",
+                RuntimeWarning,
+                stacklevel=2,
             )
             return
         self._graph = graph
+
+
+def _first_line(problem: Exception) -> str:
+    return next(iter(str(problem).splitlines()), type(problem).__name__)

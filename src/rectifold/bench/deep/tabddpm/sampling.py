@@ -14,7 +14,7 @@ _NUMBERS = 1 << 26
 _ROWS = 1 << 16
 
 
-@torch.no_grad()
+@torch.no_grad()  # type: ignore[untyped-decorator]
 def draw(denoiser: Denoiser, diffusion: Diffusion, labels: Ints, widest: int) -> Encoded:
     """Draw a row for each label.
 

@@ -6,11 +6,13 @@ import copy
 import math
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 
-from rectifold._typing import Tensor
+from rectifold._typing import Ints, Tensor
 from rectifold.bench.deep.tabddpm.denoiser import Denoiser
 from rectifold.bench.deep.tabddpm.diffusion import Diffusion
+from rectifold.bench.deep.tabddpm.encoding import Encoded
 from rectifold.bench.deep.tabddpm.repeating import Repeated
 from rectifold.progress import report
 
@@ -28,6 +30,12 @@ class Rows:
 
     def __len__(self) -> int:
         return len(self.labels)
+
+    @classmethod
+    def of(cls, encoded: Encoded, labels: Ints, device: torch.device) -> Rows:
+        """Bring encoded rows and codes of their classes to a device."""
+        parts = (encoded.numbers.astype(np.float32), encoded.codes, labels)
+        return cls(*(torch.from_numpy(part).to(device) for part in parts))
 
     def at(self, rows: Tensor) -> Rows:
         """Give some of the rows."""
@@ -136,7 +144,7 @@ class Trainer:
         return losses
 
 
-@torch.no_grad()
+@torch.no_grad()  # type: ignore[untyped-decorator]
 def mean_loss(denoiser: Denoiser, diffusion: Diffusion, rows: Rows, draws: int) -> float:
     """Give the mean loss of rows, each with `draws` random steps.
 
