@@ -7,3 +7,5 @@ if find_spec("torch") is None:
     collect_ignore_glob.append("src/rectifold/engines/gpu/*")
 if find_spec("triton") is None:
     collect_ignore_glob.append("src/rectifold/engines/gpu/kernels.py")
+if find_spec("torch") is None or find_spec("safetensors") is None:
+    collect_ignore_glob.append("src/rectifold/bench/deep/tabddpm/*")
