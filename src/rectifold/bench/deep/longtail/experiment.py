@@ -9,7 +9,14 @@ import torch
 
 from rectifold._versions import versions
 from rectifold.bench.deep.longtail.data import LongTailed
-from rectifold.bench.deep.longtail.methods import METHODS, Embedded, method, retrained, scores
+from rectifold.bench.deep.longtail.methods import (
+    METHODS,
+    Embedded,
+    check_strategy,
+    method,
+    retrained,
+    scores,
+)
 from rectifold.bench.deep.longtail.schedule import Recipe, check_epochs
 from rectifold.bench.deep.longtail.trained import Trained, find_device
 from rectifold.bench.deep.longtail.training import Trainer, train_together
@@ -68,6 +75,7 @@ def run(
         raise BenchProblem(f"seeds={seeds!r}: a list of whole numbers from 0 is needed")
     if together < 1:
         raise BenchProblem(f"together={together!r}: at least 1 training is needed at a time")
+    check_strategy(strategy, data)
     epochs, where = check_epochs(epochs), find_device(device)
     recipe = recipe or Recipe()
     # The loss outside: networks of several seeds and one loss are trained side by side.

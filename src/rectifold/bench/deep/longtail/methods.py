@@ -51,6 +51,26 @@ def method(name: str) -> str:
     raise BenchProblem(f"there is no method {name!r}{near(str(name), list(METHODS), every=True)}")
 
 
+def check_strategy(strategy: Any, data: LongTailed) -> None:
+    """Refuse strict classes that GMR would refuse after the training.
+
+    Parameters
+    ----------
+    strategy : str or list
+        The strict classes.
+    data : LongTailed
+        Has the classes.
+    """
+    GMR(sampling_strategy=strategy)._validate_params()
+    if isinstance(strategy, list):
+        for code in strategy:
+            if code not in range(len(data.names)):
+                raise BenchProblem(
+                    f"strategy={strategy!r}: {code!r} is no class; they are numbered from 0 to "
+                    f"{len(data.names) - 1}"
+                )
+
+
 def scores(predicted: Ints, data: LongTailed) -> dict[str, Any]:
     """Score predictions on the test part.
 
