@@ -281,7 +281,9 @@ class TestBadInput:
         self.refused(capsys, "must be error or drop", folder, *out, "--missing-target", "keep")
         self.refused(capsys, "--space must be auto or none", folder, *out, "--space", "heom")
         self.refused(capsys, "--time-budget is for approx", folder, *out, "--time-budget", "3")
-        self.refused(capsys, "--block-size big is no number of bytes", folder, *out, "--block-size", "big")
+        self.refused(
+            capsys, "--block-size big is no number of bytes", folder, *out, "--block-size", "big"
+        )
         self.refused(
             capsys, "no scheduler of Dask answers", folder, *out, "--scheduler", "tcp://127.0.0.1:1"
         )

@@ -1,0 +1,287 @@
+"""Networks are trained: step by step, several at a time where a device has room for that."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager, nullcontext
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+import torch
+
+from rectifold import progress
+from rectifold.bench.deep.longtail.augmentation import Normaliser, augmented, draw, padded
+from rectifold.bench.deep.longtail.data import LongTailed
+from rectifold.bench.deep.longtail.losses import LOSSES, Loss
+from rectifold.bench.deep.longtail.network import ResNet32
+from rectifold.bench.deep.longtail.schedule import Recipe, check_epochs, rate_at
+from rectifold.bench.deep.longtail.trained import Trained, find_device, reproducibly
+from rectifold.bench.registry import BenchProblem
+from rectifold.engines.gpu import devices
+from rectifold.names import near
+
+#: Steps before one is recorded: libraries choose their algorithms and take their memory in them.
+_WARM_UP = 3
+_DONE = object()
+
+
+class Trainer:
+    """A training under way, epoch by epoch.
+
+    On a CUDA device it has a stream of its own, and records one step as a graph that it then
+    replays; several trainers whose steps alternate (see `train_together`) fill a large device.
+
+    Parameters
+    ----------
+    data : LongTailed
+        Only its training part is looked at.
+    loss : {"CE", "CB", "LDAM"}
+        Which loss; "LDAM" also takes cosines for logits.
+    epochs : int, default=200
+        How many there will be: the schedule depends on it.
+    seed : int, default=0
+        For the network's first weights, the order of images, and their shifts and flips.
+    device : str, torch.device or None, default=None
+        None takes a CUDA device if there is one, and else the CPU.
+    recipe : Recipe, optional
+        Everything else.
+    graph : bool, default=True
+        Whether steps are recorded, where the device is CUDA.
+
+    Attributes
+    ----------
+    epoch : int
+        The next one, from 0.
+    losses : list of float
+        The mean loss of each epoch so far.
+    recorded : bool
+        Whether steps are replays.
+    """
+
+    def __init__(
+        self,
+        data: LongTailed,
+        loss: str = "CE",
+        *,
+        epochs: int = 200,
+        seed: int = 0,
+        device: Any = None,
+        recipe: Recipe | None = None,
+        graph: bool = True,
+    ) -> None:
+        if loss not in LOSSES:
+            raise BenchProblem(f"there is no loss {loss!r}{near(loss, LOSSES, every=True)}")
+        self.epochs = check_epochs(epochs)
+        self.device = device = find_device(device)
+        self.recipe = recipe = recipe or Recipe()
+        self.epoch, self.losses = 0, list[float]()
+        self._start = perf_counter()
+        self.normalise = Normaliser(data.train_images, device)
+        pixels: Any = data.train_images
+        self.images = padded(devices.sent(pixels, device))
+        self.labels = torch.as_tensor(data.train_labels.astype(np.int64), device=device)
+        self.loss = Loss(loss, data.counts, device)
+        # On the CPU, so that all devices start from the same weights.
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            network = ResNet32(
+                len(data.names), normed=loss == "LDAM", width=recipe.width, blocks=recipe.blocks
+            )
+        self.network = network.to(device, memory_format=torch.channels_last).train()
+        # A fused step reads its rate from a tensor on the device, also when it is replayed.
+        self.optimizer = torch.optim.SGD(
+            self.network.parameters(),
+            lr=torch.tensor(recipe.rate, device=device),
+            momentum=recipe.momentum,
+            weight_decay=recipe.decay,
+            fused=True,
+        )
+        self._generator = torch.Generator().manual_seed(seed)
+        self.batch = min(recipe.batch, len(self.labels))
+        # What a step reads and adds to: tensors that stay where they are.
+        self._drawn = torch.zeros((self.batch, 4), dtype=torch.int64, device=device)
+        self._sum = torch.zeros((), device=device)
+        self._graph: Any = None
+        self._to_record = graph and device.type == "cuda"
+        self._taken = 0
+        self._stream: Any = None
+        if device.type == "cuda":
+            self._stream = torch.cuda.Stream(device)
+            self._stream.wait_stream(torch.cuda.current_stream(device))
+
+    @property
+    def recorded(self) -> bool:
+        """Whether steps are replays of a recorded one."""
+        return self._graph is not None
+
+    @contextmanager
+    def _here(self) -> Iterator[None]:
+        with ExitStack() as stack:
+            if self._stream is not None:
+                stack.enter_context(torch.cuda.device(self.device))
+                stack.enter_context(torch.cuda.stream(self._stream))
+            stack.enter_context(reproducibly(self.device))
+            yield
+
+    def steps(self) -> Iterator[None]:
+        """Do the next epoch, one step for each that is asked for.
+
+        Nothing waits for the device: what was asked for may be done much later. After the last
+        step, call `end`.
+
+        Yields
+        ------
+        None
+            After each step.
+        """
+        number = len(self.labels) // self.batch
+        with self._here():
+            order = torch.randperm(len(self.labels), generator=self._generator)
+            plan = draw(order[: number * self.batch].view(number, self.batch), self._generator)
+            if self._stream is not None:
+                plan = plan.pin_memory()
+            plan = plan.to(self.device, non_blocking=True)
+            self.loss.begin(self.epoch, self.epochs)
+            rate = rate_at(self.epoch, self.epochs, self.recipe.rate)
+            self.optimizer.param_groups[0]["lr"].fill_(rate)
+            self._sum.zero_()
+        for drawn in plan:
+            with self._here():
+                self._drawn.copy_(drawn)
+                self._advance()
+            yield
+
+    def end(self) -> float:
+        """Wait for the epoch to be done.
+
+        Returns
+        -------
+        float
+            The mean loss of its steps.
+        """
+        with self._here():
+            mean = float(self._sum.item()) / (len(self.labels) // self.batch)
+        self.epoch += 1
+        if not math.isfinite(mean):
+            raise BenchProblem(
+                f"the loss {self.loss.name} is no number any more after epoch {self.epoch}: try a "
+                f"lower learning rate than {self.recipe.rate:g}"
+            )
+        self.losses.append(mean)
+        return mean
+
+    def result(self) -> Trained:
+        """Give the network; no epoch may follow.
+
+        Returns
+        -------
+        Trained
+        """
+        # Its memory is the device's again.
+        self._graph = None
+        seconds = perf_counter() - self._start
+        return Trained(
+            self.network.eval(), self.normalise, self.device, tuple(self.losses), seconds
+        )
+
+    def _advance(self) -> None:
+        if self._to_record and self._graph is None and self._taken >= _WARM_UP:
+            self._record()
+        if self._graph is None:
+            self._step()
+        else:
+            self._graph.replay()
+        self._taken += 1
+
+    def _record(self) -> None:
+        graph = torch.cuda.CUDAGraph()
+        try:
+            # What is recorded is not done yet.
+            with torch.cuda.graph(graph, stream=self._stream):
+                self._step()
+        except RuntimeError as problem:
+            self._to_record = False
+            self.optimizer.zero_grad(set_to_none=True)
+            warnings.warn(
+                f"a training step could not be recorded, so that each is launched anew, which is "
+                f"slower: {problem}",
+                RuntimeWarning,
+                stacklevel=2,
+            )
+        else:
+            self._graph = graph
+
+    def _step(self) -> None:
+        # Everything a graph may hold: no size and no number here depends on what the device says.
+        mixed: Any = nullcontext()
+        if self.device.type == "cuda":
+            # Each weight is used once, so that copies in bfloat16 need not be kept.
+            mixed = torch.autocast("cuda", dtype=torch.bfloat16, cache_enabled=False)
+        with mixed:
+            logits = self.network(self.normalise(augmented(self.images, self._drawn)))
+        loss = self.loss(logits, self.labels[self._drawn[:, 0]])
+        loss.backward()
+        self.optimizer.step()
+        self.optimizer.zero_grad(set_to_none=True)
+        self._sum += loss.detach()
+
+
+def train_together(
+    trainers: Sequence[Trainer], *, before: int = 0, total: int | None = None
+) -> list[Trained]:
+    """Train several networks at the same time: their steps alternate.
+
+    Parameters
+    ----------
+    trainers : sequence of Trainer
+        None of which has begun; of equally many epochs.
+    before, total : int, optional
+        For progress, which counts epochs of all trainers: those done before this, and all.
+
+    Returns
+    -------
+    list of Trained
+        In the same order.
+    """
+    total = sum(trainer.epochs for trainer in trainers) if total is None else total
+    for _ in range(max(trainer.epochs for trainer in trainers)):
+        going = [trainer.steps() for trainer in trainers]
+        while going:
+            going = [steps for steps in going if next(steps, _DONE) is not _DONE]
+        for trainer in trainers:
+            trainer.end()
+            before += 1
+        progress.report(before, total)
+    return [trainer.result() for trainer in trainers]
+
+
+def train(
+    data: LongTailed,
+    loss: str = "CE",
+    *,
+    epochs: int = 200,
+    seed: int = 0,
+    device: Any = None,
+    recipe: Recipe | None = None,
+) -> Trained:
+    """Train one network.
+
+    Parameters
+    ----------
+    data : LongTailed
+        Only its training part is looked at.
+    loss : {"CE", "CB", "LDAM"}
+        Which loss.
+    epochs, seed, device, recipe
+        As for `Trainer`.
+
+    Returns
+    -------
+    Trained
+        The network, in evaluation mode.
+    """
+    trainer = Trainer(data, loss, epochs=epochs, seed=seed, device=device, recipe=recipe)
+    return train_together([trainer])[0]
