@@ -18,6 +18,7 @@ from rectifold.cli.wording import UsageProblem
 
 if TYPE_CHECKING:
     from rectifold.bench import Store
+    from rectifold.bench.deep.longtail import LongTailed
 
 app = typer.Typer(help="The paper's experiments with deep networks.")
 
@@ -86,6 +87,80 @@ def tabddpm(
         "training",
         quiet,
     )
+
+
+@app.command()
+def longtail(
+    store: StoreOption = _STORE,
+    data: Annotated[
+        str,
+        typer.Option(
+            "--data",
+            "-d",
+            metavar="NAME",
+            help="cifar10-lt100, cut already; or cifar10, cifar100 in their binary version.",
+        ),
+    ] = "cifar10-lt100",
+    data_home: HomeOption = _HERE,
+    ratio: Annotated[
+        str, typer.Option(metavar="NUMBER", help="Of the largest to the smallest class, once cut.")
+    ] = "100",
+    method: Annotated[
+        list[str] | None,
+        typer.Option("--method", "-m", metavar="NAMES", help="By default all. Repeatable."),
+    ] = None,
+    seed: SeedOption = None,
+    epochs: Annotated[str, typer.Option(metavar="N", help="Of every training.")] = "200",
+    together: Annotated[
+        str, typer.Option(metavar="N", help="Networks trained at the same time on one GPU.")
+    ] = "1",
+    device: DeviceOption = None,
+    quiet: QuietOption = False,
+) -> None:
+    """Train networks on long-tailed images, by four methods, one of which cleans their features.
+
+    Stop it whenever you like, however you like: the same command goes on where it was.
+    """
+    _refuse_without_extra()
+    from rectifold.bench import BenchProblem
+    from rectifold.bench.deep import images
+    from rectifold.bench.deep.longtail import METHODS
+    from rectifold.bench.deep.longtail.methods import method as called
+    from rectifold.bench.deep.tabular import SEEDS
+
+    seeds = [options.whole("--seed", text, 0) or 0 for text in options.names(seed)]
+    try:
+        names = [called(name) for name in options.names(method)] or list(METHODS)
+        found = _images(data, data_home, options.positive("--ratio", ratio) or 1.0)
+    except BenchProblem as problem:
+        raise UsageProblem(str(problem)) from problem
+    keys = images.cells(found, names, seeds or list(SEEDS))
+    _run(
+        store,
+        set(keys.values()),
+        lambda done: images.run(
+            found,
+            names,
+            seeds or list(SEEDS),
+            done=done,
+            epochs=options.whole("--epochs", epochs, 1) or 1,
+            together=options.whole("--together", together, 1) or 1,
+            device=device,
+        ),
+        "training",
+        quiet,
+    )
+
+
+def _images(name: str, home: Path, ratio: float) -> LongTailed:
+    """Read the images of a name."""
+    from rectifold.bench.deep.longtail import read_cifar, read_npz
+
+    if name == "cifar10-lt100":
+        return read_npz(home / "cifar10_lt100.npz", home / "cifar10_test.npz")
+    if name in ("cifar10", "cifar100"):
+        return read_cifar(home, int(name.removeprefix("cifar"))).cut(ratio, 0)
+    raise UsageProblem(f"--data must be cifar10-lt100, cifar10 or cifar100, not {name!r}")
 
 
 def _refuse_without_extra() -> None:

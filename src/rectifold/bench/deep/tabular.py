@@ -238,13 +238,16 @@ def _tasks(
     draws = sorted({key[4] for key in keys if key[3] != REAL})
     if not draws:
         return
+    # Only here, so that the rest does without torch.
+    from rectifold.bench.deep.devices import called, find_device
+
     fitted = clone(model).set_params(random_state=seed)
     begin = perf_counter()
     with progress.muted():
         fitted.fit(cleaned.X, cleaned.y, categorical=list(table.categorical))
     facts |= {
         "train_seconds": perf_counter() - begin,
-        "device": str(fitted.device_),
+        "device": called(find_device(model.device)),
         "settings": {
             name: value
             for name, value in sorted(model.get_params().items())

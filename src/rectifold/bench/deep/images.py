@@ -1,0 +1,113 @@
+"""The experiment on long-tailed images, a row of the store at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from rectifold.bench.data import fingerprint
+from rectifold.bench.deep.longtail import METHODS, LongTailed
+from rectifold.bench.deep.longtail import run as train_and_score
+from rectifold.bench.deep.records import LONGTAIL, row
+
+#: What a method's classifier is trained on.
+_TRAINED_ON = {name: "images" if name == loss else "features" for name, loss in METHODS.items()}
+
+
+def cells(
+    data: LongTailed, methods: Sequence[str], seeds: Sequence[int]
+) -> dict[tuple[str, int], tuple[Any, ...]]:
+    """List the keys of all rows of an experiment.
+
+    Parameters
+    ----------
+    data : LongTailed
+        The images.
+    methods : sequence of str
+        As in `METHODS`.
+    seeds : sequence of int
+        Of the networks.
+
+    Returns
+    -------
+    dict
+        As in the store, by method and seed.
+    """
+    return {
+        (name, seed): (LONGTAIL, data.name, name, _TRAINED_ON[name], 0, seed)
+        for seed in seeds
+        for name in methods
+    }
+
+
+def run(
+    data: LongTailed,
+    methods: Sequence[str],
+    seeds: Sequence[int],
+    *,
+    done: frozenset[tuple[Any, ...]] | set[tuple[Any, ...]] = frozenset(),
+    **settings: Any,
+) -> Iterator[dict[str, Any]]:
+    """Do the experiment.
+
+    Parameters
+    ----------
+    data : LongTailed
+        The images.
+    methods : sequence of str
+        As in `METHODS`.
+    seeds : sequence of int
+        Of the networks.
+    done : set of tuple
+        Keys of rows that are there already.
+    **settings
+        As for `rectifold.bench.deep.longtail.run`.
+
+    Yields
+    ------
+    dict
+        A row of the store, as soon as it is known.
+    """
+    keys = cells(data, methods, seeds)
+    missing: dict[int, tuple[str, ...]] = {
+        seed: tuple(name for name in methods if keys[name, seed] not in done) for seed in seeds
+    }
+    mark = fingerprint(data.train_images.tobytes(), data.train_labels)
+    for names in dict.fromkeys(missing.values()):
+        some = [seed for seed in seeds if missing[seed] == names]
+        if names:
+            for found in train_and_score(data, names, some, **settings):
+                yield _row(found, data, mark)
+
+
+def _row(found: dict[str, Any], data: LongTailed, mark: str) -> dict[str, Any]:
+    rows = len(data.train_labels)
+    gone = found["removed"]
+    kept = rows if gone is None else rows - sum(gone)
+    told = {name: found[name] for name in ("balanced_accuracy", "many", "medium", "few", "device")}
+    setting = ("ratio", "epochs", "batch", "rate", "momentum", "decay", "strategy")
+    return row(
+        experiment=LONGTAIL,
+        dataset=data.name,
+        method=found["method"],
+        trained_on=_TRAINED_ON[found["method"]],
+        sample=0,
+        seed=found["seed"],
+        target=f"{len(data.names)} classes, imbalance ratio {data.ratio:g}",
+        classifier="ResNet-32" if gone is None and found["seconds_linear"] == 0 else "linear",
+        # JSON has no NaN, and a group of no classes has no accuracy.
+        **{name: None if value != value else value for name, value in told.items()},
+        class_accuracies=found["per_class"],
+        rows_before=rows,
+        rows_after=kept,
+        removed=gone,
+        metric=found["metric"],
+        train_rows=kept,
+        test_rows=len(data.test_labels),
+        columns=64 if _TRAINED_ON[found["method"]] == "features" else 32 * 32 * 3,
+        clean_seconds=found["seconds_cleaning"] if gone is not None else None,
+        train_seconds=found["seconds_training"],
+        fit_seconds=found["seconds_linear"],
+        settings={name: found[name] for name in setting},
+        data_fingerprint=mark,
+    )
