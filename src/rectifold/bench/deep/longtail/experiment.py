@@ -133,6 +133,7 @@ def _setting(
     return {
         "seconds_training": trained.seconds,
         "trained_together": together,
+        "recorded": trained.recorded,
         "first_loss": trained.losses[0],
         "last_loss": trained.losses[-1],
         "data": data.name,

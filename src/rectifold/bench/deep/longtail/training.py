@@ -180,11 +180,16 @@ class Trainer:
         -------
         Trained
         """
+        seconds, recorded = perf_counter() - self._start, self.recorded
         # Its memory is the device's again.
         self._graph = None
-        seconds = perf_counter() - self._start
         return Trained(
-            self.network.eval(), self.normalise, self.device, tuple(self.losses), seconds
+            self.network.eval(),
+            self.normalise,
+            self.device,
+            tuple(self.losses),
+            seconds,
+            recorded,
         )
 
     def _advance(self) -> None:
