@@ -71,7 +71,7 @@ def run(
     named = list(dict.fromkeys(method(name) for name in methods))
     if not named:
         raise BenchProblem("no method was named, and without one there is nothing to do")
-    if isinstance(seeds, int) or any(isinstance(seed, bool) or seed < 0 for seed in seeds):
+    if isinstance(seeds, int) or not seeds or min(seeds) < 0:
         raise BenchProblem(f"seeds={seeds!r}: a list of whole numbers from 0 is needed")
     if together < 1:
         raise BenchProblem(f"together={together!r}: at least 1 training is needed at a time")
@@ -133,6 +133,7 @@ def _setting(
     return {
         "seconds_training": trained.seconds,
         "trained_together": together,
+        "recorded": trained.recorded,
         "first_loss": trained.losses[0],
         "last_loss": trained.losses[-1],
         "data": data.name,

@@ -68,6 +68,8 @@ class Trained:
         The mean loss of each epoch.
     seconds : float
         From the making of its trainer to the end of the last epoch.
+    recorded : bool
+        Whether its steps were replays of a CUDA graph.
     """
 
     network: ResNet32
@@ -75,6 +77,7 @@ class Trained:
     device: torch.device
     losses: tuple[float, ...]
     seconds: float
+    recorded: bool
 
     def features(self, images: Images) -> Floats:
         """Give what the last layer sees of images, as they are: no shift, no flip.

@@ -180,11 +180,16 @@ class Trainer:
         -------
         Trained
         """
+        seconds, recorded = perf_counter() - self._start, self.recorded
         # Its memory is the device's again.
         self._graph = None
-        seconds = perf_counter() - self._start
         return Trained(
-            self.network.eval(), self.normalise, self.device, tuple(self.losses), seconds
+            self.network.eval(),
+            self.normalise,
+            self.device,
+            tuple(self.losses),
+            seconds,
+            recorded,
         )
 
     def _advance(self) -> None:
@@ -197,8 +202,8 @@ class Trainer:
         self._taken += 1
 
     def _record(self) -> None:
-        graph = torch.cuda.CUDAGraph()
         try:
+            graph = torch.cuda.CUDAGraph()
             # What is recorded is not done yet.
             with torch.cuda.graph(graph, stream=self._stream):
                 self._step()
@@ -237,7 +242,7 @@ def train_together(
     Parameters
     ----------
     trainers : sequence of Trainer
-        None of which has begun; of equally many epochs.
+        None of which has begun.
     before, total : int, optional
         For progress, which counts epochs of all trainers: those done before this, and all.
 
@@ -247,13 +252,13 @@ def train_together(
         In the same order.
     """
     total = sum(trainer.epochs for trainer in trainers) if total is None else total
-    for _ in range(max(trainer.epochs for trainer in trainers)):
-        going = [trainer.steps() for trainer in trainers]
+    while unfinished := [trainer for trainer in trainers if trainer.epoch < trainer.epochs]:
+        going = [trainer.steps() for trainer in unfinished]
         while going:
             going = [steps for steps in going if next(steps, _DONE) is not _DONE]
-        for trainer in trainers:
+        for trainer in unfinished:
             trainer.end()
-            before += 1
+        before += len(unfinished)
         progress.report(before, total)
     return [trainer.result() for trainer in trainers]
 
