@@ -186,9 +186,7 @@ class Labels:
         codes : ndarray of shape (n_rows,)
         """
         series = isinstance(y, pd.Series)
-        values = y if series else np.asarray(y)
-        if values.ndim != 1:
-            raise ValueError(f"y must have one dimension, not {values.ndim}.")
+        values = _one_dimension(y)
         column = Category.learned(y.name if series else None, values, what="y")
         codes = column.read(values)
         counts = np.bincount(codes, minlength=len(column.values))
@@ -202,7 +200,7 @@ class Labels:
 
     def encode(self, y: Any) -> Ints:
         """Give the codes of labels, all of known classes."""
-        return self.column.read(y if isinstance(y, pd.Series) else np.asarray(y))
+        return self.column.read(_one_dimension(y))
 
     def decode(self, codes: Ints) -> Any:
         """Give labels of codes, in the container that was learned from."""
@@ -210,3 +208,10 @@ class Labels:
         if self.series:
             return pd.Series(labels, name=self.column.name)
         return labels
+
+
+def _one_dimension(y: Any) -> Any:
+    values = y if isinstance(y, pd.Series) else np.asarray(y)
+    if values.ndim != 1:
+        raise ValueError(f"y must have one dimension, not {values.ndim}.")
+    return values

@@ -89,4 +89,5 @@ class Block:
         for _ in range(self.diffusion.timesteps):
             self.repeated()
         numbers, codes = self.diffusion.split(self.rows[: len(labels)])
-        return numbers.cpu(), codes.cpu()
+        # Copies on the CPU too: the next block is drawn in the same buffers.
+        return numbers.to("cpu", copy=True), codes.cpu()
