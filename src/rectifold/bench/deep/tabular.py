@@ -7,7 +7,6 @@ real ones alone, and test it on the real rows that nobody has seen.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from joblib import cpu_count
 from sklearn.base import clone
 from sklearn.compose import make_column_transformer
 from sklearn.ensemble import HistGradientBoostingClassifier
@@ -111,7 +111,7 @@ def tested(X: pd.DataFrame, y: Ints, parts: Parts, table: Table, seed: int) -> d
     )
     begin = perf_counter()
     if len(np.unique(y)) > 1:
-        with threadpool_limits(max(1, (os.cpu_count() or 1) // _AT_A_TIME)):
+        with threadpool_limits(max(1, cpu_count() // _AT_A_TIME)):
             classifier.fit(X, y)
             ranking = classifier.predict_proba(parts.X_test)[:, 1]
     else:
