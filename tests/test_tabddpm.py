@@ -243,7 +243,7 @@ def distances(X, y, X_new, y_new):
 
 
 #: Wasserstein distance, difference of correlations, total variation.
-BOUNDS = (0.15, 0.08, 0.1)
+BOUNDS = (0.2, 0.08, 0.1)
 
 
 @pytest.fixture(scope="module")
@@ -335,8 +335,8 @@ def test_a_classifier_learns_real_wine_from_synthetic_wine():
     )
     X_new, y_new = model.fit(X, y).sample(2 * len(y))
     assert precision(X_new, y_new) >= 0.8 * precision(X, y)
-    # A classifier that learned nothing would stay near the share of poor wines.
-    assert precision(X, y) > 4 * (y_test == "poor").mean()
+    untrained = clone(model).set_params(iterations=1, learning_rate=1e-9).fit(X, y)
+    assert precision(*untrained.sample(2 * len(y))) < 0.5 * precision(X, y)
     assert (X_new >= X.min(0)).all()
     assert (X_new <= X.max(0)).all()
 
