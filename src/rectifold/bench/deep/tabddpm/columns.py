@@ -99,21 +99,23 @@ class Category(Column):
     def read(self, values: Any) -> Ints:
         """Give codes of categories, all of them known."""
         _refuse_missing(values, self.what)
-        cells = np.asarray(values, dtype=object)
-        codes: Ints = pd.Index(self.values, dtype=object).get_indexer(pd.Index(cells, dtype=object))
-        unknown = np.flatnonzero(codes < 0)
-        if len(unknown):
-            value = _plain(cells[unknown[0]])
+        # Each value is looked up once, however many rows have it.
+        places, found = pd.factorize(values)
+        cells = [_plain(value) for value in found]
+        codes = pd.Index(self.values, dtype=object).get_indexer(pd.Index(cells, dtype=object))
+        if (codes < 0).any():
+            value = cells[int(np.argmax(codes < 0))]
             known = ", ".join(repr(one) for one in self.values[:5])
             more = ", ..." if len(self.values) > 5 else ""
             raise ValueError(f"{self.what} has {value!r}, which fit did not see: {known}{more}.")
-        return codes
+        read: Ints = codes[places]
+        return read
 
     def written(self, found: Any) -> Any:
         """Give categories of codes, in the dtype of the column."""
         cells = np.empty(len(self.values), dtype=object)
         cells[:] = self.values
-        return _cast(cells[np.asarray(found, dtype=np.intp)], self.dtype)
+        return _cast(cells, self.dtype)[found]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -121,7 +121,11 @@ class Repeated:
     def _record(self) -> None:
         graph = torch.cuda.CUDAGraph()
         try:
-            with torch.cuda.graph(graph, stream=self._stream):
+            # The first puts the stream back should the end of recording fail.
+            with (
+                torch.cuda.stream(torch.cuda.current_stream(self.device)),
+                torch.cuda.graph(graph, stream=self._stream),
+            ):
                 self.step()
         except RuntimeError as problem:
             self._records = False

@@ -94,7 +94,7 @@ class Trainer:
             lr=self.rate,
             weight_decay=weight_decay,
             capturable=on_gpu,
-            foreach=on_gpu,
+            fused=on_gpu,
         )
 
     def step(self) -> None:
