@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-import torch
-
 from rectifold._versions import versions
+from rectifold.bench.deep.devices import called, find_device
 from rectifold.bench.deep.longtail.data import LongTailed
 from rectifold.bench.deep.longtail.methods import (
     METHODS,
@@ -18,7 +17,7 @@ from rectifold.bench.deep.longtail.methods import (
     scores,
 )
 from rectifold.bench.deep.longtail.schedule import Recipe, check_epochs
-from rectifold.bench.deep.longtail.trained import Trained, find_device
+from rectifold.bench.deep.longtail.trained import Trained
 from rectifold.bench.deep.longtail.training import Trainer, train_together
 from rectifold.bench.registry import BenchProblem
 
@@ -129,7 +128,6 @@ def _of_one(
 def _setting(
     data: LongTailed, trained: Trained, epochs: int, recipe: Recipe, together: int
 ) -> dict[str, Any]:
-    device = trained.device
     return {
         "seconds_training": trained.seconds,
         "trained_together": together,
@@ -142,6 +140,6 @@ def _setting(
         "classes": list(data.names),
         "epochs": epochs,
         **{name: getattr(recipe, name) for name in recipe.__dataclass_fields__},
-        "device": torch.cuda.get_device_name(device) if device.type == "cuda" else device.type,
+        "device": called(trained.device),
         "versions": versions("rectifold", "torch", "numpy", "scikit-learn"),
     }

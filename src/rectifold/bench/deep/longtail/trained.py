@@ -20,23 +20,6 @@ from rectifold.engines.gpu import devices
 _AT_ONCE = 1000
 
 
-def find_device(name: Any = None) -> torch.device:
-    """Find the device that is meant.
-
-    Parameters
-    ----------
-    name : str, torch.device or None
-        None takes a CUDA device if there is one, and else the CPU.
-
-    Returns
-    -------
-    torch.device
-    """
-    if name is None and not torch.cuda.is_available():
-        return torch.device("cpu")
-    return devices.find("cuda" if name is None else name)
-
-
 @contextmanager
 def reproducibly(device: torch.device) -> Iterator[None]:
     """Have cuDNN take algorithms that add in a fixed order; the setting is the process's."""

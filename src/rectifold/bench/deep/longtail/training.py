@@ -13,12 +13,13 @@ import numpy as np
 import torch
 
 from rectifold import progress
+from rectifold.bench.deep.devices import find_device, recorded
 from rectifold.bench.deep.longtail.augmentation import Normaliser, augmented, draw, padded
 from rectifold.bench.deep.longtail.data import LongTailed
 from rectifold.bench.deep.longtail.losses import LOSSES, Loss
 from rectifold.bench.deep.longtail.network import ResNet32
 from rectifold.bench.deep.longtail.schedule import Recipe, check_epochs, rate_at
-from rectifold.bench.deep.longtail.trained import Trained, find_device, reproducibly
+from rectifold.bench.deep.longtail.trained import Trained, reproducibly
 from rectifold.bench.registry import BenchProblem
 from rectifold.engines.gpu import devices
 from rectifold.names import near
@@ -203,10 +204,7 @@ class Trainer:
 
     def _record(self) -> None:
         try:
-            graph = torch.cuda.CUDAGraph()
-            # What is recorded is not done yet.
-            with torch.cuda.graph(graph, stream=self._stream):
-                self._step()
+            self._graph = recorded(self._step, self.device, self._stream)
         except RuntimeError as problem:
             self._to_record = False
             self.optimizer.zero_grad(set_to_none=True)
@@ -216,8 +214,6 @@ class Trainer:
                 RuntimeWarning,
                 stacklevel=2,
             )
-        else:
-            self._graph = graph
 
     def _step(self) -> None:
         # Everything a graph may hold: no size and no number here depends on what the device says.

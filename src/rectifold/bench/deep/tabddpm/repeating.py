@@ -7,42 +7,10 @@ from typing import Any
 
 import torch
 
+from rectifold.bench.deep.devices import recorded
+
 #: Steps that are done before one is recorded: libraries set themselves up in the first.
 _WARM = 3
-
-
-def find_device(name: Any) -> torch.device:
-    """Find the device that `device=name` means.
-
-    Parameters
-    ----------
-    name : str, torch.device or None
-        None for CUDA if torch sees it, or else the CPU.
-
-    Returns
-    -------
-    torch.device
-    """
-    if name is None:
-        name = "cuda" if torch.cuda.is_available() else "cpu"
-    try:
-        device = torch.device(name)
-    except (RuntimeError, TypeError):
-        device = None
-    if device is None or device.type not in ("cpu", "cuda"):
-        raise ValueError(f"device={name!r} is none of 'cpu', 'cuda', 'cuda:0' and so on.")
-    if device.type == "cpu":
-        return torch.device("cpu")
-    seen = torch.cuda.device_count() if torch.cuda.is_available() else 0
-    if not seen:
-        raise ValueError(
-            f"device={str(name)!r}: torch sees no CUDA device here; pass device='cpu'."
-        )
-    if device.index is not None and device.index >= seen:
-        raise ValueError(f"device={str(name)!r}: torch sees CUDA devices 0 to {seen - 1} only.")
-    if device.index is None:
-        return torch.device("cuda", torch.cuda.current_device())
-    return device
 
 
 @contextlib.contextmanager
@@ -119,14 +87,8 @@ class Repeated:
         here.wait_stream(self._stream)
 
     def _record(self) -> None:
-        graph = torch.cuda.CUDAGraph()
         try:
-            # The first puts the stream back should the end of recording fail.
-            with (
-                torch.cuda.stream(torch.cuda.current_stream(self.device)),
-                torch.cuda.graph(graph, stream=self._stream),
-            ):
-                self.step()
+            self._graph = recorded(self.step, self.device, self._stream)
         except RuntimeError as problem:
             self._records = False
             warnings.warn(
@@ -134,8 +96,6 @@ class Repeated:
                 RuntimeWarning,
                 stacklevel=2,
             )
-            return
-        self._graph = graph
 
 
 def _first_line(problem: Exception) -> str:

@@ -83,6 +83,10 @@ class Trainer:
         device = diffusion.device
         self.denoiser, self.diffusion, self.rows = denoiser.train(), diffusion, rows
         self.mean = copy.deepcopy(denoiser).eval().requires_grad_(False)
+        self._means, self._weights = (
+            [parameter.data for parameter in network.parameters()]
+            for network in (self.mean, denoiser)
+        )
         self.batch_size, self.iterations = min(batch_size, len(rows)), iterations
         self.learning_rate, self.ema = learning_rate, ema
         self.rate = torch.tensor(learning_rate, device=device)
@@ -112,10 +116,10 @@ class Trainer:
         with torch.no_grad():
             self.total += loss
             self.done += 1
-            share = 1 - torch.clamp((1 + self.done) / (10 + self.done), max=self.ema)
-            pairs = zip(self.mean.parameters(), self.denoiser.parameters(), strict=True)
-            for mean, weight in pairs:
-                mean.lerp_(weight, share)
+            keep = torch.clamp((1 + self.done) / (10 + self.done), max=self.ema)
+            # All weights at once: on a GPU, steps are as long as they have kernels.
+            torch._foreach_mul_(self._means, keep)
+            torch._foreach_add_(self._means, torch._foreach_mul(self._weights, 1 - keep))
 
     def train(self) -> list[float]:
         """Do all iterations.
