@@ -9,7 +9,10 @@ searched for). Nothing of that size was run.
 """
 
 import math
+from collections.abc import Callable
 from pathlib import Path
+
+import numpy as np
 
 import big_table
 from recording import read, write
@@ -23,6 +26,17 @@ NETWORK, DISK = 1.25e9, 0.5e9
 NEIGHBORS = 15
 
 
+def _undecided(known: dict[float, float]) -> Callable[[float], float]:
+    """Say how many rows hold no certificate when so large a share of the table was looked at.
+
+    With the table, friends and enemies come nearer alike, so that the share is what counts. Between
+    what is known the curve is a line in logarithms.
+    """
+    shares = sorted(known)
+    at, values = np.log(shares), np.log([known[share] for share in shares])
+    return lambda share: float(np.exp(np.interp(np.log(share), at, values)))
+
+
 def main() -> None:
     """Work the plan out, write it down and show it."""
     tables = {one["rows"]: one for one in read("visits", RESULTS)["tables"]}
@@ -34,10 +48,15 @@ def main() -> None:
     blocks = -(-ROWS // per_block)
     table = ROWS * (8 * columns + 8)
     sent = round(ROWS * big_table.SHARE + per_block / 8) * row_bytes(columns)
-    first = cost["undecided by its own block"]
-    # What other blocks prove of those, as it was where the whole table could be run.
-    left = measured["searched_for"] / measured["rows"] / small["undecided by its own block"]
-    last = first * left
+    undecided = _undecided(
+        {
+            1 / blocks: cost["undecided by its own block"],
+            small["rows of a block"] / small["rows"]: small["undecided by its own block"],
+            # The last round there looked at sixteen blocks.
+            17 * small["rows of a block"] / small["rows"]: measured["searched_for"]
+            / measured["rows"],
+        }
+    )
 
     stages = []
 
@@ -65,32 +84,28 @@ def main() -> None:
     prove = ROWS * cost["certificate, microseconds a row"] / 1e6
     stage("certificates, own block", table, prove, 0, 0, "workers: 8 bytes an undecided row")
 
-    undecided, number, reading, core, moved, busiest = ROWS * first, FIRST, 0.0, 0.0, 0.0, 0.0
-    rounds = 0
+    number, reading, core, moved = FIRST, 0.0, 0.0, 0.0
+    asked = ROWS * undecided(1 / blocks)
+    core = asked * cost["nearest of another class, microseconds a query"] / 1e6
     while blocks >= 2 * number:
-        cut = len(batches([round(undecided)], 0, columns, size // 2))
-        asked = undecided * row_bytes(columns)
+        cut = len(batches([round(asked)], 0, columns, size // 2))
         core += (
             cut * number * per_block * cost["set-up of a visit, microseconds a row of the block"]
-            + undecided * number * cost["counting visit, microseconds a query"]
-            + (undecided * cost["nearest of another class, microseconds a query"]) * (not rounds)
+            + asked * number * cost["counting visit, microseconds a query"]
         ) / 1e6
         _, chains = abreast(cut, number, threads)
-        to = min(chains, number, WORKERS)
         reading += (cut * number / blocks + 1) * table
-        moved += asked * to
-        busiest += asked * to / WORKERS
-        rounds += 1
-        # Each as much better as the next: how much in all is known.
-        undecided = ROWS * max(last, first * left ** (rounds / 2))
+        moved += asked * row_bytes(columns) * min(chains, number, WORKERS)
+        asked = ROWS * undecided((number + 1) / blocks)
         number *= GROWTH
-        if rounds == 2:
-            break
-    stage("certificates, other blocks", reading, core, moved, busiest, "workers: 24 bytes a row")
+    stage(
+        *("certificates, other blocks", reading, core, moved, moved / WORKERS),
+        "workers: 24 bytes a row",
+    )
 
-    cut = len(batches([round(ROWS * last)], NEIGHBORS, columns, size))
+    queries = asked
+    cut = len(batches([round(queries)], NEIGHBORS, columns, size))
     at_a_time, chains = abreast(cut, blocks, threads)
-    queries = ROWS * last
     core = (
         cut * blocks * per_block * cost["set-up of a visit, microseconds a row of the block"]
         + queries * chains * cost["first visit, microseconds a query"]
@@ -113,8 +128,8 @@ def main() -> None:
         disk_bytes_a_second=DISK,
         block_size=size,
         blocks=blocks,
-        undecided_by_its_own_block=round(first, 4),
-        searched_for=round(last, 4),
+        undecided_by_its_own_block=round(undecided(1 / blocks), 4),
+        searched_for=round(queries / ROWS, 4),
         batches=cut,
         batches_at_a_time=at_a_time,
         chains_of_a_batch=chains,

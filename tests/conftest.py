@@ -25,6 +25,19 @@ def paper_data():
     return load
 
 
+@pytest.fixture(scope="session")
+def large_data():
+    """Give the path of one of the large data sets, or skip."""
+
+    def path(name):
+        found = DATA / "large" / name
+        if not found.is_file():
+            pytest.skip(f"{name} is not at {found.parent} (set RECTIFOLD_DATA to its folder)")
+        return found
+
+    return path
+
+
 @pytest.fixture
 def overlapping():
     """Two overlapping classes, 400 rows against 60, without ties."""
