@@ -5,8 +5,7 @@ from importlib.util import find_spec
 collect_ignore_glob = []
 if find_spec("torch") is None:
     collect_ignore_glob.append("src/rectifold/engines/gpu/*")
-    collect_ignore_glob.append("src/rectifold/bench/deep/longtail/*")
 if find_spec("triton") is None:
     collect_ignore_glob.append("src/rectifold/engines/gpu/kernels.py")
 if find_spec("torch") is None or find_spec("safetensors") is None:
-    collect_ignore_glob.append("src/rectifold/bench/deep/tabddpm/*")
+    collect_ignore_glob.append("src/rectifold/bench/deep/*")

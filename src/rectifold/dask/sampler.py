@@ -78,7 +78,7 @@ class GMR(sampler.GMR):
         The most that any piece of the work takes: partitions that are looked at together (a
         larger partition is looked at as it is), the rows of all classes but the largest, which
         every worker is sent, and undecided rows that are searched for together. A thread of a
-        worker needs some twenty times as much memory.
+        worker needs some twelve times as much memory, besides what Python and its libraries take.
 
     Attributes
     ----------

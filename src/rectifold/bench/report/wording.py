@@ -35,8 +35,9 @@ def spread(values: Any, digits: int = 4) -> str:
     >>> spread(pd.Series([0.5, 0.7]), 2)
     '0.60 ± 0.14'
     """
-    if values.isna().all():
-        return NOTHING
+    values = values.dropna()
+    if len(values) < 2:
+        return number(values.mean(), digits)
     return f"{number(values.mean(), digits)} ± {number(values.std(), digits)}"
 
 

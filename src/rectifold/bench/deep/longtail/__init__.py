@@ -4,7 +4,7 @@ try:
     import torch  # noqa: F401
 except ModuleNotFoundError as problem:
     raise ImportError(
-        'long-tailed images need torch: pip install "rectifold[gpu]" brings it'
+        'long-tailed images need torch: pip install "rectifold[deep]" brings it'
     ) from problem
 
 from rectifold.bench.deep.longtail.data import LongTailed, long_tailed, read_cifar, read_npz
