@@ -148,6 +148,17 @@ class TestDiffusion:
         (before,) = [one for one in diffused if tuple(one[name] for name in KEY) == missing]
         assert row["auprc"] == before["auprc"]
 
+    def test_what_is_done_when_it_is_stopped_is_kept(self, monkeypatch):
+        def stopped(self, *args, **kwargs):
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr(TabDDPM, "fit", stopped)
+        rows = tabular.run(["wines"], [0, 1], home="", model=MODEL, samples=1, load=wines)
+        row = next(rows)
+        assert (row["trained_on"], row["method"]) == ("real", "None")
+        with pytest.raises(KeyboardInterrupt):
+            next(rows)
+
     def test_sets_that_are_not_there_are_named(self, tmp_path):
         with pytest.raises(
             BenchProblem, match="there is no set 'creditcart'; did you mean 'creditcard'"
@@ -240,6 +251,12 @@ class TestCommands:
         self.refused(capsys, "--data must be cifar10-lt100", "longtail", "-d", "mnist", *home)
         self.refused(capsys, "there is no method 'LDM'", "longtail", "-m", "LDM", *home)
         self.refused(capsys, "cifar10_lt100.npz", "longtail", *home)
+
+    def test_results_of_other_settings_are_not_mixed(self, store, capsys, large_data):
+        home = large_data("yelp_reviews_10k.parquet").parent
+        where = ("--data-home", str(home), "-s", str(store.folder))
+        self.refused(capsys, "has results with", "tabddpm", "-d", "yelp_review", *where)
+        self.refused(capsys, "has results with epochs 2", "longtail", "--epochs", "3", *where)
 
     @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a CUDA device")
     def test_a_device_that_is_not_there_is_said_first(self, capsys, tmp_path, large_data):

@@ -66,6 +66,7 @@ def tabddpm(
     """
     _refuse_without_extra()
     from rectifold.bench.deep import tabular
+    from rectifold.bench.deep.records import TABDDPM
     from rectifold.bench.deep.sets import SETS
     from rectifold.bench.deep.tabddpm import TabDDPM
 
@@ -84,7 +85,8 @@ def tabddpm(
         lambda done: tabular.run(
             names, seeds, home=data_home, model=model, samples=drawn, done=done
         ),
-        "training",
+        TABDDPM,
+        tabular.settings_of(model),
         quiet,
     )
 
@@ -126,6 +128,7 @@ def longtail(
     from rectifold.bench.deep import images
     from rectifold.bench.deep.longtail import METHODS
     from rectifold.bench.deep.longtail.methods import method as called
+    from rectifold.bench.deep.records import LONGTAIL
     from rectifold.bench.deep.tabular import SEEDS
 
     seeds = [options.whole("--seed", text, 0) or 0 for text in options.names(seed)]
@@ -134,6 +137,7 @@ def longtail(
         found = _images(data, data_home, options.positive("--ratio", ratio) or 1.0)
     except BenchProblem as problem:
         raise UsageProblem(str(problem)) from problem
+    n_epochs = options.whole("--epochs", epochs, 1) or 1
     keys = images.cells(found, names, seeds or list(SEEDS))
     _run(
         store,
@@ -143,11 +147,12 @@ def longtail(
             names,
             seeds or list(SEEDS),
             done=done,
-            epochs=options.whole("--epochs", epochs, 1) or 1,
+            epochs=n_epochs,
             together=options.whole("--together", together, 1) or 1,
             device=device,
         ),
-        "training",
+        LONGTAIL,
+        {"epochs": n_epochs},
         quiet,
     )
 
@@ -172,16 +177,18 @@ def _run(
     folder: Path,
     wanted: set[tuple[Any, ...]],
     rows: Callable[[set[tuple[Any, ...]]], Iterator[dict[str, Any]]],
-    what: str,
+    experiment: str,
+    settings: dict[str, Any],
     quiet: bool,
 ) -> None:
     """Add the rows of an experiment to its store, each as soon as it is known."""
     from rectifold.bench import BenchProblem, Store
-    from rectifold.bench.deep.records import DEEP
+    from rectifold.bench.deep.records import DEEP, refuse_mixture
 
     store = Store(folder, DEEP)
     try:
-        with store.writing(), progress(what, not quiet):
+        refuse_mixture(store, experiment, settings)
+        with store.writing(), progress("training", not quiet):
             for row in rows(store.keys()):
                 store.add(row)
     except KeyboardInterrupt:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
 import pyarrow as pa
 
 from rectifold._versions import versions
-from rectifold.bench.store import MARK, Layout
+from rectifold.bench.registry import BenchProblem
+from rectifold.bench.store import MARK, Layout, Store
 
 #: The two experiments.
 TABDDPM, LONGTAIL = "tabddpm", "longtail"
@@ -61,6 +63,31 @@ DEEP = Layout(
     ),
     KEY,
 )
+
+
+def refuse_mixture(store: Store, experiment: str, settings: Mapping[str, Any]) -> None:
+    """Refuse to add results to those of other settings.
+
+    Parameters
+    ----------
+    store : Store
+        Of deep experiments.
+    experiment : str
+        Which one.
+    settings : mapping
+        Those to come, by the names under which rows have them.
+    """
+    frame = store.read()
+    mine = frame.loc[frame["experiment"] == experiment, "settings"].dropna().unique()
+    for known in map(json.loads, mine):
+        for name, value in settings.items():
+            # As JSON has it: a tuple is a list there.
+            wanted = json.loads(json.dumps(value))
+            if name in known and known[name] != wanted:
+                raise BenchProblem(
+                    f"the store {str(store.folder)!r} has results with {name} {known[name]}, and "
+                    f"these would have {wanted}: name another folder"
+                )
 
 
 def row(**facts: Any) -> dict[str, Any]:

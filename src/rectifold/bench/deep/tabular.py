@@ -77,7 +77,9 @@ def clean(parts: Parts, table: Table, method: str, engine: str = "auto") -> Clea
         )
         gmr = GMR(space=space, engine=engine, n_jobs=-1)
         begin = perf_counter()
-        gmr.fit_resample(X, y)
+        # What is reported outside is classifiers.
+        with progress.muted():
+            gmr.fit_resample(X, y)
         facts["clean_seconds"] = perf_counter() - begin
         kept = gmr.sample_indices_
         gone = np.bincount(y, minlength=2) - np.bincount(y[kept], minlength=2)
@@ -153,6 +155,12 @@ def cells(sets: Sequence[str], seeds: Sequence[int], samples: int) -> list[tuple
     ]
 
 
+def settings_of(model: Any) -> dict[str, Any]:
+    """Give the settings of a model that its rows depend on, besides the seed."""
+    given = sorted(model.get_params().items())
+    return {name: value for name, value in given if name not in ("device", "random_state")}
+
+
 def _wanted(samples: int) -> list[tuple[str, Sequence[int]]]:
     drawn = range(1, samples + 1)
     return [(REAL, (0,)), (SYNTHETIC, drawn), (BOTH, drawn)]
@@ -192,25 +200,37 @@ def run(
     dict
         A row of the store, as soon as it is known.
     """
+    # Only here, so that the rest does without torch. A wrong device is said before any work.
+    from rectifold.bench.deep.devices import find_device
+
+    find_device(model.device)
     tables = {name: load(name, home) for name in sets}
     todo = [cell for cell in cells(sets, seeds, samples) if cell not in done]
-    total, finished = len(todo), 0
-    progress.report(0, total)
+    finished, waiting = 0, list[Future[dict[str, Any]]]()
+
+    def first() -> dict[str, Any]:
+        nonlocal finished
+        finished += 1
+        progress.report(finished, len(todo))
+        return waiting.pop(0).result()
+
+    progress.report(0, len(todo))
     with ThreadPoolExecutor(_AT_A_TIME) as pool:
-        waiting: list[Future[dict[str, Any]]] = []
-        for name, seed, method in dict.fromkeys((key[1], key[5], key[2]) for key in todo):
-            mine = [key for key in todo if (key[1], key[5], key[2]) == (name, seed, method)]
-            for task in _tasks(tables[name], seed, method, mine, model):
-                waiting.append(pool.submit(task))
-                # No more than a few sets of rows are held for those that are to come.
-                while len(waiting) > 2 * _AT_A_TIME or (waiting and waiting[0].done()):
-                    finished += 1
-                    yield waiting.pop(0).result()
-                    progress.report(finished, total)
-        for future in waiting:
-            finished += 1
-            yield future.result()
-            progress.report(finished, total)
+        try:
+            for name, seed, method in dict.fromkeys((key[1], key[5], key[2]) for key in todo):
+                mine = [key for key in todo if (key[1], key[5], key[2]) == (name, seed, method)]
+                for task in _tasks(tables[name], seed, method, mine, model):
+                    waiting.append(pool.submit(task))
+                    # No more than a few sets of rows are held for those that are to come.
+                    while len(waiting) > 2 * _AT_A_TIME or (waiting and waiting[0].done()):
+                        yield first()
+        except KeyboardInterrupt:
+            waiting = [future for future in waiting if not future.cancel()]
+            while waiting:
+                yield first()
+            raise
+        while waiting:
+            yield first()
 
 
 def _tasks(
@@ -238,7 +258,6 @@ def _tasks(
     draws = sorted({key[4] for key in keys if key[3] != REAL})
     if not draws:
         return
-    # Only here, so that the rest does without torch.
     from rectifold.bench.deep.devices import called, find_device
 
     fitted = clone(model).set_params(random_state=seed)
@@ -248,11 +267,7 @@ def _tasks(
     facts |= {
         "train_seconds": perf_counter() - begin,
         "device": called(find_device(model.device)),
-        "settings": {
-            name: value
-            for name, value in sorted(model.get_params().items())
-            if name not in ("device", "random_state")
-        },
+        "settings": settings_of(model),
     }
     for draw in draws:
         begin = perf_counter()
