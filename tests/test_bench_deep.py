@@ -4,6 +4,8 @@ import json
 import re
 import subprocess
 import sys
+import threading
+import time
 
 import numpy as np
 import pandas as pd
@@ -20,7 +22,7 @@ from rectifold import GMR
 from rectifold.bench import BenchProblem, Store
 from rectifold.bench.deep import images, tabular
 from rectifold.bench.deep.longtail import METHODS, LongTailed, Recipe
-from rectifold.bench.deep.records import DEEP, KEY
+from rectifold.bench.deep.records import DEEP, KEY, refuse_mixture
 from rectifold.bench.deep.sets import SETS, Table, load, split
 from rectifold.bench.deep.tabddpm import TabDDPM
 from rectifold.bench.report import write_report
@@ -38,7 +40,7 @@ def _one_thread():
     torch.set_num_threads(before)
 
 
-def wines(name="wines", home=""):
+def wines(name="wines"):
     """The embedded set, with a column of names made from one of its numbers."""
     X, y = load_wine_quality(return_X_y=True, as_frame=True)
     X = X.iloc[::3].reset_index(drop=True)
@@ -68,8 +70,9 @@ def stripes(seed=0, counts=(150, 90, 40)):
 @pytest.fixture(scope="module")
 def diffused():
     """All rows of a small experiment with a diffusion model."""
-    rows = tabular.run(["wines"], [0, 1], home="", model=MODEL, samples=2, load=wines)
-    return list(rows)
+    rows = []
+    tabular.run([wines()], [0, 1], model=MODEL, samples=2, record=rows.append)
+    return rows
 
 
 @pytest.fixture(scope="module")
@@ -132,32 +135,49 @@ class TestDiffusion:
         )
 
     def test_a_run_goes_on_where_it_was(self, diffused, monkeypatch):
-        keys = tabular.cells(["wines"], [0, 1], 2)
+        keys = tabular.cells(["wines"], [0, 1, 1], 2)
         missing = ("tabddpm", "wines", "None", "real", 0, 1)
         monkeypatch.setattr(TabDDPM, "fit", None)  # Nothing has to be made up again.
-        rest = tabular.run(
-            ["wines"],
-            [0, 1],
-            home="",
-            model=MODEL,
-            samples=2,
-            load=wines,
-            done=set(keys) - {missing},
-        )
-        (row,) = list(rest)
+        done, rows = set(keys) - {missing}, []
+        tabular.run([wines()], [0, 1], model=MODEL, samples=2, done=done, record=rows.append)
         (before,) = [one for one in diffused if tuple(one[name] for name in KEY) == missing]
-        assert row["auprc"] == before["auprc"]
+        assert [row["auprc"] for row in rows] == [before["auprc"]]
 
     def test_what_is_done_when_it_is_stopped_is_kept(self, monkeypatch):
+        under_way = threading.Event()
+        tested = tabular.tested
+
+        def slowly(*args):
+            under_way.set()
+            time.sleep(0.3)
+            return tested(*args)
+
         def stopped(self, *args, **kwargs):
+            under_way.wait(60)
             raise KeyboardInterrupt
 
+        monkeypatch.setattr(tabular, "tested", slowly)
         monkeypatch.setattr(TabDDPM, "fit", stopped)
-        rows = tabular.run(["wines"], [0, 1], home="", model=MODEL, samples=1, load=wines)
-        row = next(rows)
-        assert (row["trained_on"], row["method"]) == ("real", "None")
+        rows = []
         with pytest.raises(KeyboardInterrupt):
-            next(rows)
+            tabular.run([wines()], [0, 1], model=MODEL, samples=1, record=rows.append)
+        assert [(row["trained_on"], row["method"]) for row in rows] == [("real", "None")]
+
+    def test_what_fails_is_recorded_and_the_rest_goes_on(self, monkeypatch):
+        def diverged(self, *args, **kwargs):
+            raise RuntimeError("the loss was nan after 3 iterations")
+
+        monkeypatch.setattr(TabDDPM, "fit", diverged)
+        rows = []
+        tabular.run([wines()], [0], model=MODEL, samples=1, record=rows.append)
+        assert len(rows) == len(tabular.cells(["wines"], [0], 1))
+        for row in rows:
+            real = row["trained_on"] == "real"
+            assert row["status"] == ("ok" if real else "failed")
+            assert ("settings" in row) == (not real)
+        assert {row["error"] for row in rows if "error" in row} == {
+            "RuntimeError: the loss was nan after 3 iterations"
+        }
 
     def test_sets_that_are_not_there_are_named(self, tmp_path):
         with pytest.raises(
@@ -205,7 +225,7 @@ class TestImages:
             assert set(row) <= set(DEEP.schema.names)
             assert row["few"] is None
         cleaned = [row for row in pictured if row["method"] == "GMR-Feature"]
-        assert all(row["metric"] == "euclidean" and row["columns"] == 64 for row in cleaned)
+        assert all(row["metric"] == "euclidean" and row["columns"] == 16 for row in cleaned)
 
     def test_nothing_is_trained_for_rows_that_are_there(self, pictured):
         done = set(images.cells(stripes(), list(METHODS), [0, 1]).values())
@@ -224,6 +244,20 @@ class TestReport:
         by_seed = frame.groupby("seed")["auprc"].mean()
         assert f"{by_seed.mean():.4f} ± {by_seed.std():.4f}" in text
         assert "GMR-Feature" in text
+
+    def test_a_report_of_half_an_experiment_claims_nothing(self, diffused, pictured, tmp_path):
+        some = [row for row in diffused if row["trained_on"] == "real"][:1]
+        some += [row for row in pictured if row["method"] == "CB"]
+        some.append(dict(some[0], seed=9, status="failed", error="RuntimeError: <b>no</b>"))
+        store = Store(tmp_path / "half", DEEP)
+        with store.writing():
+            for row in some:
+                store.add(row)
+        write_report(None, tmp_path / "report", deep=store)
+        text = (tmp_path / "report" / "README.md").read_text()
+        assert "is, if TabDDPM learns from cleaned rows, not known yet" in text
+        assert "What failed" in text
+        assert "<b>" not in (tmp_path / "report" / "index.html").read_text()
 
     def test_a_store_of_another_kind_is_refused(self, store):
         with pytest.raises(BenchProblem, match="has format deep 1, and format 1 is needed"):
@@ -255,8 +289,16 @@ class TestCommands:
     def test_results_of_other_settings_are_not_mixed(self, store, capsys, large_data):
         home = large_data("yelp_reviews_10k.parquet").parent
         where = ("--data-home", str(home), "-s", str(store.folder))
-        self.refused(capsys, "has results with", "tabddpm", "-d", "yelp_review", *where)
-        self.refused(capsys, "has results with epochs 2", "longtail", "--epochs", "3", *where)
+        self.refused(capsys, "cut already", "longtail", "--ratio", "10", *where)
+        options = ("-d", "yelp_review", "--seed", "0")
+        with pytest.raises(BenchProblem, match="has results with iterations 60, and these"):
+            refuse_mixture(store, "tabddpm", {"iterations": 70}, {"wines": wines().fingerprint})
+        with pytest.raises(BenchProblem, match="has results on other values of 'wines'"):
+            refuse_mixture(store, "tabddpm", {}, {"wines": "another"})
+        refuse_mixture(store, "tabddpm", {"iterations": 60}, {"wines": wines().fingerprint})
+        self.refused(
+            capsys, "--seed must be a whole number below", "tabddpm", *options, "--seed", "9" * 12
+        )
 
     @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a CUDA device")
     def test_a_device_that_is_not_there_is_said_first(self, capsys, tmp_path, large_data):

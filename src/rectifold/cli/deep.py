@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -35,6 +36,7 @@ SeedOption = Annotated[
 DeviceOption = Annotated[
     str | None, typer.Option("--device", metavar="NAME", help="By default a GPU, if there is one.")
 ]
+RetryOption = Annotated[bool, typer.Option("--retry", help="Do again what failed.")]
 QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing.")]
 _STORE, _HERE = Path("rectifold-deep"), Path()
 
@@ -58,6 +60,7 @@ def tabddpm(
         str, typer.Option(metavar="N", help="Steps from noise to a row.")
     ] = "1000",
     device: DeviceOption = None,
+    retry: RetryOption = False,
     quiet: QuietOption = False,
 ) -> None:
     """Train a diffusion model on raw and on cleaned rows; see what classifiers learn from its rows.
@@ -66,28 +69,30 @@ def tabddpm(
     """
     _refuse_without_extra()
     from rectifold.bench.deep import tabular
+    from rectifold.bench.deep.devices import find_device
     from rectifold.bench.deep.records import TABDDPM
-    from rectifold.bench.deep.sets import SETS
+    from rectifold.bench.deep.sets import SETS, load
     from rectifold.bench.deep.tabddpm import TabDDPM
 
-    seeds = [options.whole("--seed", text, 0) or 0 for text in options.names(seed)]
     drawn = options.whole("--samples", samples, 1) or 1
     model = TabDDPM(
         iterations=options.whole("--iterations", iterations, 1) or 1,
         timesteps=options.whole("--timesteps", timesteps, 2) or 2,
         device=device,
     )
-    names, seeds = options.names(data) or list(SETS), seeds or list(tabular.SEEDS)
-    wanted = set(tabular.cells(names, seeds, drawn))
+    seeds = _seeds(seed) or list(tabular.SEEDS)
+    with _in_words():
+        find_device(device)
+        tables = [load(name, data_home) for name in dict.fromkeys(options.names(data) or SETS)]
     _run(
         store,
-        wanted,
-        lambda done: tabular.run(
-            names, seeds, home=data_home, model=model, samples=drawn, done=done
+        set(tabular.cells([table.name for table in tables], seeds, drawn)),
+        lambda done, record: tabular.run(
+            tables, seeds, model=model, record=record, samples=drawn, done=done
         ),
-        TABDDPM,
-        tabular.settings_of(model),
-        quiet,
+        (TABDDPM, tabular.settings_of(model), {one.name: one.fingerprint for one in tables}),
+        retry=retry,
+        quiet=quiet,
     )
 
 
@@ -105,8 +110,9 @@ def longtail(
     ] = "cifar10-lt100",
     data_home: HomeOption = _HERE,
     ratio: Annotated[
-        str, typer.Option(metavar="NUMBER", help="Of the largest to the smallest class, once cut.")
-    ] = "100",
+        str | None,
+        typer.Option(metavar="NUMBER", help="Of cifar10 and cifar100, once cut; by default 100."),
+    ] = None,
     method: Annotated[
         list[str] | None,
         typer.Option("--method", "-m", metavar="NAMES", help="By default all. Repeatable."),
@@ -117,6 +123,7 @@ def longtail(
         str, typer.Option(metavar="N", help="Networks trained at the same time on one GPU.")
     ] = "1",
     device: DeviceOption = None,
+    retry: RetryOption = False,
     quiet: QuietOption = False,
 ) -> None:
     """Train networks on long-tailed images, by four methods, one of which cleans their features.
@@ -124,48 +131,54 @@ def longtail(
     Stop it whenever you like, however you like: the same command goes on where it was.
     """
     _refuse_without_extra()
-    from rectifold.bench import BenchProblem
     from rectifold.bench.deep import images
+    from rectifold.bench.deep.devices import find_device
     from rectifold.bench.deep.longtail import METHODS
     from rectifold.bench.deep.longtail.methods import method as called
     from rectifold.bench.deep.records import LONGTAIL
     from rectifold.bench.deep.tabular import SEEDS
 
-    seeds = [options.whole("--seed", text, 0) or 0 for text in options.names(seed)]
-    try:
-        names = [called(name) for name in options.names(method)] or list(METHODS)
-        found = _images(data, data_home, options.positive("--ratio", ratio) or 1.0)
-    except BenchProblem as problem:
-        raise UsageProblem(str(problem)) from problem
+    seeds = _seeds(seed) or list(SEEDS)
     n_epochs = options.whole("--epochs", epochs, 1) or 1
-    keys = images.cells(found, names, seeds or list(SEEDS))
+    abreast = options.whole("--together", together, 1) or 1
+    with _in_words():
+        find_device(device)
+        names = [called(name) for name in options.names(method)] or list(METHODS)
+        found = _images(data, data_home, ratio)
+
+    def run(done: set[tuple[Any, ...]], record: Callable[[dict[str, Any]], None]) -> None:
+        for row in images.run(
+            found, names, seeds, done=done, epochs=n_epochs, together=abreast, device=device
+        ):
+            record(row)
+
     _run(
         store,
-        set(keys.values()),
-        lambda done: images.run(
-            found,
-            names,
-            seeds or list(SEEDS),
-            done=done,
-            epochs=n_epochs,
-            together=options.whole("--together", together, 1) or 1,
-            device=device,
-        ),
-        LONGTAIL,
-        {"epochs": n_epochs},
-        quiet,
+        set(images.cells(found, names, seeds).values()),
+        run,
+        (LONGTAIL, {"epochs": n_epochs}, {found.name: images.mark_of(found)}),
+        retry=retry,
+        quiet=quiet,
     )
 
 
-def _images(name: str, home: Path, ratio: float) -> LongTailed:
+def _images(name: str, home: Path, ratio: str | None) -> LongTailed:
     """Read the images of a name."""
     from rectifold.bench.deep.longtail import read_cifar, read_npz
 
     if name == "cifar10-lt100":
+        if ratio is not None:
+            raise UsageProblem("--ratio is for cifar10 and cifar100: cifar10-lt100 is cut already")
         return read_npz(home / "cifar10_lt100.npz", home / "cifar10_test.npz")
     if name in ("cifar10", "cifar100"):
-        return read_cifar(home, int(name.removeprefix("cifar"))).cut(ratio, 0)
+        whole = read_cifar(home, int(name.removeprefix("cifar")))
+        return whole.cut(options.positive("--ratio", ratio) or 100.0, 0)
     raise UsageProblem(f"--data must be cifar10-lt100, cifar10 or cifar100, not {name!r}")
+
+
+def _seeds(given: list[str] | None) -> list[int]:
+    named = [options.seed("--seed", text) for text in options.names(given)]
+    return list(dict.fromkeys(one for one in named if one is not None))
 
 
 def _refuse_without_extra() -> None:
@@ -173,34 +186,49 @@ def _refuse_without_extra() -> None:
         raise UsageProblem('deep experiments need their extra: pip install "rectifold[deep]"')
 
 
+@contextmanager
+def _in_words() -> Iterator[None]:
+    from rectifold.bench import BenchProblem
+
+    try:
+        yield
+    except (BenchProblem, ValueError, OSError) as problem:
+        raise UsageProblem(str(problem).rstrip(".")) from problem
+
+
 def _run(
     folder: Path,
     wanted: set[tuple[Any, ...]],
-    rows: Callable[[set[tuple[Any, ...]]], Iterator[dict[str, Any]]],
-    experiment: str,
-    settings: dict[str, Any],
+    run: Callable[[set[tuple[Any, ...]], Callable[[dict[str, Any]], None]], None],
+    guard: tuple[str, dict[str, Any], dict[str, str]],
+    *,
+    retry: bool,
     quiet: bool,
 ) -> None:
     """Add the rows of an experiment to its store, each as soon as it is known."""
     from rectifold.bench import BenchProblem, Store
     from rectifold.bench.deep.records import DEEP, refuse_mixture
+    from rectifold.bench.store import OK
 
     store = Store(folder, DEEP)
     try:
-        refuse_mixture(store, experiment, settings)
+        store.check()
+        refuse_mixture(store, *guard)
         with store.writing(), progress("training", not quiet):
-            for row in rows(store.keys()):
-                store.add(row)
+            run(store.keys([OK]) if retry else store.keys(), store.add)
     except KeyboardInterrupt:
         words = _words(store, wanted)
         raise Stopped(f"stopped; {words}; the same command goes on from there") from None
-    except (BenchProblem, ValueError, RuntimeError) as problem:
-        raise UsageProblem(str(problem).rstrip(".")) from problem
+    except BenchProblem as problem:
+        raise UsageProblem(str(problem)) from problem
     if not quiet:
         console(sys.stdout).print(_words(store, wanted), soft_wrap=True, markup=False)
         sys.stdout.flush()
 
 
 def _words(store: Store, wanted: set[tuple[Any, ...]]) -> str:
-    done = len(wanted & store.keys())
-    return f"{done:,} of {len(wanted):,} classifiers are in {visible(store.folder)}"
+    from rectifold.bench.store import OK
+
+    done, well = len(wanted & store.keys()), len(wanted & store.keys([OK]))
+    words = f"{done:,} of {len(wanted):,} classifiers are in {visible(store.folder)}"
+    return words if done == well else f"{words}; {done - well:,} failed"

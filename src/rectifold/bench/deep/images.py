@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from rectifold.bench.data import fingerprint
-from rectifold.bench.deep.longtail import METHODS, LongTailed
+from rectifold.bench.deep.longtail import METHODS, LongTailed, Recipe
 from rectifold.bench.deep.longtail import run as train_and_score
 from rectifold.bench.deep.records import LONGTAIL, row
 
@@ -38,6 +38,11 @@ def cells(
         for seed in seeds
         for name in methods
     }
+
+
+def mark_of(data: LongTailed) -> str:
+    """Tell images from others under the same name."""
+    return fingerprint(data.train_images.tobytes(), data.train_labels)
 
 
 def run(
@@ -72,7 +77,7 @@ def run(
     missing: dict[int, tuple[str, ...]] = {
         seed: tuple(name for name in methods if keys[name, seed] not in done) for seed in seeds
     }
-    mark = fingerprint(data.train_images.tobytes(), data.train_labels)
+    mark = mark_of(data)
     for names in dict.fromkeys(missing.values()):
         some = [seed for seed in seeds if missing[seed] == names]
         if names:
@@ -85,16 +90,17 @@ def _row(found: dict[str, Any], data: LongTailed, mark: str) -> dict[str, Any]:
     gone = found["removed"]
     kept = rows if gone is None else rows - sum(gone)
     told = {name: found[name] for name in ("balanced_accuracy", "many", "medium", "few", "device")}
-    setting = ("ratio", "epochs", "batch", "rate", "momentum", "decay", "strategy")
+    setting = [*Recipe.__dataclass_fields__, "ratio", "epochs", "strategy", "trained_together"]
+    trained_on = _TRAINED_ON[found["method"]]
     return row(
         experiment=LONGTAIL,
         dataset=data.name,
         method=found["method"],
-        trained_on=_TRAINED_ON[found["method"]],
+        trained_on=trained_on,
         sample=0,
         seed=found["seed"],
         target=f"{len(data.names)} classes, imbalance ratio {data.ratio:g}",
-        classifier="ResNet-32" if gone is None and found["seconds_linear"] == 0 else "linear",
+        classifier=_network(found) if trained_on == "images" else "LogisticRegression",
         # JSON has no NaN, and a group of no classes has no accuracy.
         **{name: None if value != value else value for name, value in told.items()},
         class_accuracies=found["per_class"],
@@ -104,10 +110,16 @@ def _row(found: dict[str, Any], data: LongTailed, mark: str) -> dict[str, Any]:
         metric=found["metric"],
         train_rows=kept,
         test_rows=len(data.test_labels),
-        columns=64 if _TRAINED_ON[found["method"]] == "features" else 32 * 32 * 3,
+        # Each of the last two stages doubles the width of the first.
+        columns=4 * found["width"] if trained_on == "features" else 32 * 32 * 3,
         clean_seconds=found["seconds_cleaning"] if gone is not None else None,
         train_seconds=found["seconds_training"],
         fit_seconds=found["seconds_linear"],
         settings={name: found[name] for name in setting},
         data_fingerprint=mark,
     )
+
+
+def _network(found: dict[str, Any]) -> str:
+    # Three stages of blocks of two layers, the first layer and the last.
+    return f"ResNet-{6 * found['blocks'] + 2}"

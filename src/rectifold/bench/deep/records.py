@@ -11,10 +11,12 @@ import pyarrow as pa
 
 from rectifold._versions import versions
 from rectifold.bench.registry import BenchProblem
-from rectifold.bench.store import MARK, Layout, Store
+from rectifold.bench.store import FAILED, MARK, OK, Layout, Store
 
 #: The two experiments.
 TABDDPM, LONGTAIL = "tabddpm", "longtail"
+#: What a classifier is trained on, where there is a diffusion model.
+REAL, SYNTHETIC, BOTH = "real", "synthetic", "synthetic and real"
 LIBRARIES = ("rectifold", "torch", "scikit-learn", "numpy", "pandas")
 
 KEY = ("experiment", "dataset", "method", "trained_on", "sample", "seed")
@@ -33,6 +35,7 @@ DEEP = Layout(
             ("target", pa.string()),
             ("classifier", pa.string()),
             ("status", pa.string()),
+            ("error", pa.string()),
             ("auprc", pa.float64()),
             ("roc_auc", pa.float64()),
             ("balanced_accuracy", pa.float64()),
@@ -65,8 +68,13 @@ DEEP = Layout(
 )
 
 
-def refuse_mixture(store: Store, experiment: str, settings: Mapping[str, Any]) -> None:
-    """Refuse to add results to those of other settings.
+def refuse_mixture(
+    store: Store,
+    experiment: str,
+    settings: Mapping[str, Any],
+    fingerprints: Mapping[str, str],
+) -> None:
+    """Refuse to add results to those of other settings, or of other data under the same name.
 
     Parameters
     ----------
@@ -76,16 +84,26 @@ def refuse_mixture(store: Store, experiment: str, settings: Mapping[str, Any]) -
         Which one.
     settings : mapping
         Those to come, by the names under which rows have them.
+    fingerprints : mapping of str to str
+        Of the data sets to come, by their names.
     """
     frame = store.read()
-    mine = frame.loc[frame["experiment"] == experiment, "settings"].dropna().unique()
-    for known in map(json.loads, mine):
+    frame = frame[(frame["experiment"] == experiment) & frame["dataset"].isin(list(fingerprints))]
+    for dataset, known, mark in frame[["dataset", "settings", "data_fingerprint"]].itertuples(
+        index=False
+    ):
+        if isinstance(mark, str) and mark != fingerprints[dataset]:
+            raise BenchProblem(
+                f"the store {str(store.folder)!r} has results on other values of {dataset!r}: name "
+                "another folder"
+            )
+        before = json.loads(known) if isinstance(known, str) else {}
         for name, value in settings.items():
             # As JSON has it: a tuple is a list there.
             wanted = json.loads(json.dumps(value))
-            if name in known and known[name] != wanted:
+            if name in before and before[name] != wanted:
                 raise BenchProblem(
-                    f"the store {str(store.folder)!r} has results with {name} {known[name]}, and "
+                    f"the store {str(store.folder)!r} has results with {name} {before[name]}, and "
                     f"these would have {wanted}: name another folder"
                 )
 
@@ -107,8 +125,13 @@ def row(**facts: Any) -> dict[str, Any]:
         for name, value in facts.items()
     }
     return {
+        "status": OK,
         **plain,
-        "status": "ok",
         "versions": json.dumps(versions(*LIBRARIES)),
         "finished": datetime.now(UTC).isoformat(timespec="seconds"),
     }
+
+
+def failed(problem: Exception, **facts: Any) -> dict[str, Any]:
+    """Complete a row of what could not be done."""
+    return row(**facts, status=FAILED, error=f"{type(problem).__name__}: {problem}")

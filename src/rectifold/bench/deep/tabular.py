@@ -7,10 +7,11 @@ real ones alone, and test it on the real rows that nobody has seen.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
-from pathlib import Path
+from functools import partial
 from time import perf_counter
 from typing import Any
 
@@ -26,12 +27,11 @@ from threadpoolctl import threadpool_limits
 
 from rectifold import GMR, progress
 from rectifold._typing import Ints
-from rectifold.bench.deep.records import KEY, TABDDPM, row
-from rectifold.bench.deep.sets import Parts, Table, load, split
+from rectifold.bench.deep.records import BOTH, KEY, REAL, SYNTHETIC, TABDDPM, failed, row
+from rectifold.bench.deep.sets import Parts, Table, split
 
-#: What the diffusion model, or the classifier, is trained on.
+#: Whether the training part is cleaned.
 METHODS = ("None", "GMR")
-REAL, SYNTHETIC, BOTH = "real", "synthetic", "synthetic and real"
 SEEDS = (42, 0, 1, 2, 3)
 #: Draws from one model.
 SAMPLES = 3
@@ -113,9 +113,8 @@ def tested(X: pd.DataFrame, y: Ints, parts: Parts, table: Table, seed: int) -> d
     )
     begin = perf_counter()
     if len(np.unique(y)) > 1:
-        with threadpool_limits(max(1, cpu_count() // _AT_A_TIME)):
-            classifier.fit(X, y)
-            ranking = classifier.predict_proba(parts.X_test)[:, 1]
+        classifier.fit(X, y)
+        ranking = classifier.predict_proba(parts.X_test)[:, 1]
     else:
         # A model that makes up one class teaches nothing.
         ranking = np.zeros(len(parts.y_test))
@@ -145,14 +144,16 @@ def cells(sets: Sequence[str], seeds: Sequence[int], samples: int) -> list[tuple
     list of tuple
         As in the store.
     """
-    return [
+    every = (
         (TABDDPM, name, method, trained_on, sample, seed)
         for seed in seeds
         for name in sets
         for method in METHODS
         for trained_on, draws in _wanted(samples)
         for sample in draws
-    ]
+    )
+    # A seed that is named twice is one.
+    return list(dict.fromkeys(every))
 
 
 def settings_of(model: Any) -> dict[str, Any]:
@@ -167,76 +168,88 @@ def _wanted(samples: int) -> list[tuple[str, Sequence[int]]]:
 
 
 def run(
-    sets: Sequence[str],
+    tables: Sequence[Table],
     seeds: Sequence[int] = SEEDS,
     *,
-    home: str | Path,
     model: Any,
+    record: Callable[[dict[str, Any]], None],
     samples: int = SAMPLES,
     done: frozenset[tuple[Any, ...]] | set[tuple[Any, ...]] = frozenset(),
-    load: Callable[[str, str | Path], Table] = load,
-) -> Iterator[dict[str, Any]]:
-    """Do the experiment, a row at a time.
+) -> None:
+    """Do the experiment.
 
     Parameters
     ----------
-    sets : sequence of str
-        Names of sets.
+    tables : sequence of Table
+        The sets.
     seeds : sequence of int
         Of the splits, the models and the classifiers.
-    home : path-like
-        The folder with the files of the sets.
     model : TabDDPM
         Its settings; a clone is trained for every set, seed and method.
+    record : callable
+        Called with a row of the store as soon as it is known, one at a time. What fails has a row
+        too, that says so.
     samples : int
         Draws from every model, each of as many rows as it was trained on.
     done : set of tuple
         Keys of rows that are there already.
-    load : callable
-        How a set is read.
-
-    Yields
-    ------
-    dict
-        A row of the store, as soon as it is known.
     """
     # Only here, so that the rest does without torch. A wrong device is said before any work.
     from rectifold.bench.deep.devices import find_device
 
     find_device(model.device)
-    tables = {name: load(name, home) for name in sets}
-    todo = [cell for cell in cells(sets, seeds, samples) if cell not in done]
-    finished, waiting = 0, list[Future[dict[str, Any]]]()
+    named = {table.name: table for table in tables}
+    todo = [cell for cell in cells(list(named), seeds, samples) if cell not in done]
+    lock, known = threading.Lock(), 0
 
-    def first() -> dict[str, Any]:
-        nonlocal finished
-        finished += 1
-        progress.report(finished, len(todo))
-        return waiting.pop(0).result()
+    def note(task: Callable[[], dict[str, Any]]) -> None:
+        nonlocal known
+        found = task()
+        with lock:
+            record(found)
+            known += 1
 
     progress.report(0, len(todo))
-    with ThreadPoolExecutor(_AT_A_TIME) as pool:
-        try:
-            for name, seed, method in dict.fromkeys((key[1], key[5], key[2]) for key in todo):
-                mine = [key for key in todo if (key[1], key[5], key[2]) == (name, seed, method)]
-                for task in _tasks(tables[name], seed, method, mine, model):
-                    waiting.append(pool.submit(task))
-                    # No more than a few sets of rows are held for those that are to come.
-                    while len(waiting) > 2 * _AT_A_TIME or (waiting and waiting[0].done()):
-                        yield first()
-        except KeyboardInterrupt:
-            waiting = [future for future in waiting if not future.cancel()]
-            while waiting:
-                yield first()
-            raise
-        while waiting:
-            yield first()
+    # OpenMP's threads alone: those of BLAS are a setting of the whole process.
+    each = max(1, cpu_count() // _AT_A_TIME)
+    pool = ThreadPoolExecutor(
+        _AT_A_TIME, initializer=lambda: threadpool_limits(each, user_api="openmp")
+    )
+    waiting: set[Future[None]] = set()
+    try:
+        for name, seed, method in dict.fromkeys((key[1], key[5], key[2]) for key in todo):
+            mine = [key for key in todo if (key[1], key[5], key[2]) == (name, seed, method)]
+            for task in _tasks(named[name], seed, method, mine, model):
+                waiting.add(pool.submit(note, task))
+                # No more than a few sets of rows are held for those that are to come.
+                waiting = _fewer(waiting, 2 * _AT_A_TIME)
+                progress.report(known, len(todo))
+        _fewer(waiting, 0)
+        progress.report(known, len(todo))
+    finally:
+        # Those that are under way are waited for, and recorded.
+        pool.shutdown(cancel_futures=True)
+
+
+def _fewer(waiting: set[Future[None]], most: int) -> set[Future[None]]:
+    """Wait until no more are left; what went wrong in one goes wrong here."""
+    left = waiting
+    while True:
+        ended, left = wait(
+            left, timeout=0 if len(left) <= most else None, return_when=FIRST_COMPLETED
+        )
+        for future in ended:
+            future.result()
+        if len(left) <= most:
+            return left
 
 
 def _tasks(
     table: Table, seed: int, method: str, keys: Sequence[tuple[Any, ...]], model: Any
 ) -> Iterator[Callable[[], dict[str, Any]]]:
     """Make the rows that classifiers are to be trained on; each with what is left to do."""
+    from rectifold.bench.deep.devices import called, find_device
+
     parts = split(table, seed)
     cleaned = clean(parts, table, method)
     facts: dict[str, Any] = {
@@ -248,34 +261,46 @@ def _tasks(
         **cleaned.facts,
     }
 
-    def task(X: pd.DataFrame, y: Ints, key: tuple[Any, ...], **more: Any) -> Any:
-        named = dict(zip(KEY, key, strict=True))
-        return lambda: row(**named, **facts, **more, **tested(X, y, parts, table, seed))
+    def task(X: pd.DataFrame, y: Ints, key: tuple[Any, ...], more: Mapping[str, Any]) -> Any:
+        told = {**dict(zip(KEY, key, strict=True)), **facts, **more}
+
+        def do() -> dict[str, Any]:
+            try:
+                return row(**told, **tested(X, y, parts, table, seed))
+            except Exception as problem:
+                return failed(problem, **told)
+
+        return do
 
     for key in keys:
         if key[3] == REAL:
-            yield task(cleaned.X, cleaned.y, key)
-    draws = sorted({key[4] for key in keys if key[3] != REAL})
-    if not draws:
+            yield task(cleaned.X, cleaned.y, key, {})
+    made_up = [key for key in keys if key[3] != REAL]
+    if not made_up:
         return
-    from rectifold.bench.deep.devices import called, find_device
-
     fitted = clone(model).set_params(random_state=seed)
-    begin = perf_counter()
-    with progress.muted():
-        fitted.fit(cleaned.X, cleaned.y, categorical=list(table.categorical))
-    facts |= {
-        "train_seconds": perf_counter() - begin,
+    more: dict[str, Any] = {
         "device": called(find_device(model.device)),
         "settings": settings_of(model),
     }
-    for draw in draws:
+    begin = perf_counter()
+    try:
+        with progress.muted():
+            fitted.fit(cleaned.X, cleaned.y, categorical=list(table.categorical))
+    except (RuntimeError, ValueError) as problem:
+        # One model that can't be trained does not end the experiment.
+        for key in made_up:
+            told = {**dict(zip(KEY, key, strict=True)), **facts, **more}
+            yield partial(failed, problem, **told)
+        return
+    more["train_seconds"] = perf_counter() - begin
+    for draw in sorted({key[4] for key in made_up}):
         begin = perf_counter()
         X, y = fitted.sample(len(cleaned.y), random_state=1000 * draw + seed)
-        seconds = perf_counter() - begin
-        for key in keys:
+        drawn = {**more, "sample_seconds": perf_counter() - begin}
+        for key in made_up:
             if key[3:5] == (SYNTHETIC, draw):
-                yield task(X, y, key, sample_seconds=seconds)
+                yield task(X, y, key, drawn)
             if key[3:5] == (BOTH, draw):
                 both = pd.concat([cleaned.X, X], ignore_index=True)
-                yield task(both, np.concatenate([cleaned.y, y]), key, sample_seconds=seconds)
+                yield task(both, np.concatenate([cleaned.y, y]), key, drawn)

@@ -7,6 +7,8 @@ import pandas as pd
 from rectifold.bench.deep.records import LONGTAIL, TABDDPM
 from rectifold.bench.report import diffusion, images
 from rectifold.bench.report.document import Document, Section
+from rectifold.bench.report.wording import count
+from rectifold.bench.store import OK
 
 
 def document(frame: pd.DataFrame) -> Document:
@@ -42,10 +44,22 @@ def sections(frame: pd.DataFrame) -> list[Section]:
     list of Section
         One for each experiment that was run.
     """
-    frame = frame[frame["status"] == "ok"]
+    failures = frame[frame["status"] != OK]
+    frame = frame[frame["status"] == OK]
     found = []
     for experiment, section in ((TABDDPM, diffusion.section), (LONGTAIL, images.section)):
         rows = frame[frame["experiment"] == experiment]
         if len(rows):
             found.append(section(rows))
+    if len(failures):
+        told = failures[["dataset", "method", "error"]].value_counts()
+        found.append(
+            Section(
+                "What failed",
+                [
+                    f"{', '.join(map(str, where[:2]))}, {count(fits, 'fit')}: {where[2]}"
+                    for where, fits in zip(told.index.tolist(), told.tolist(), strict=True)
+                ],
+            )
+        )
     return found

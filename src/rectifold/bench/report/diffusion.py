@@ -7,15 +7,11 @@ from typing import Any
 
 import pandas as pd
 
+from rectifold.bench.deep.records import BOTH, REAL, SYNTHETIC
 from rectifold.bench.report.document import GMR, NONE, Figure, Part, Section, Table
 from rectifold.bench.report.figures import bars
 from rectifold.bench.report.wording import NOTHING, count, listing, number, pvalue, spread
-from rectifold.bench.statistics import against
-
-#: As `rectifold.bench.deep.tabular` calls them.
-_REAL, _SYNTHETIC, _BOTH = "real", "synthetic", "synthetic and real"
-#: Differences of less are called none.
-_EQUAL = 0.0005
+from rectifold.bench.statistics import TIE, against
 
 
 def section(rows: pd.DataFrame) -> Section:
@@ -36,15 +32,15 @@ def section(rows: pd.DataFrame) -> Section:
     lines: list[list[str]] = []
     verdicts: dict[str, list[str]] = {"higher": [], "lower": [], "equal": []}
     for name in names:
-        for trained_on in (_REAL, _SYNTHETIC, _BOTH):
+        for trained_on in (REAL, SYNTHETIC, BOTH):
             table = _by_seed(means, name, trained_on)
             if table is None:
                 continue
-            gain = (table[GMR] - table[NONE]).dropna()
+            gain = table[GMR] - table[NONE]
             told = against(table, NONE).get(GMR)
             lines.append(
                 [
-                    name if trained_on == _REAL else "",
+                    name if trained_on == REAL else "",
                     trained_on,
                     spread(table[NONE]),
                     spread(table[GMR]),
@@ -53,22 +49,18 @@ def section(rows: pd.DataFrame) -> Section:
                     NOTHING if told is None else pvalue(told.pvalue),
                 ]
             )
-            if trained_on == _SYNTHETIC:
+            if trained_on == SYNTHETIC:
                 mean = gain.mean()
-                sort = "equal" if abs(mean) < _EQUAL else "higher" if mean > 0 else "lower"
+                sort = "equal" if abs(mean) <= TIE else "higher" if mean > 0 else "lower"
                 verdicts[sort].append(name)
     settings = json.loads(next(iter(rows["settings"].dropna()), "{}"))
     seeds, draws = rows["seed"].nunique(), int(rows["sample"].max())
-    words = [
-        f"on {listing(found)} it is {what} after cleaning"
-        for what, found in verdicts.items()
-        if found
+    words = [f"{what} on {listing(found)}" for what, found in verdicts.items() if found] or [
+        "not known yet"
     ]
     parts: list[Part] = [
-        "The average precision of a classifier that has seen only rows made up by TabDDPM: "
-        + "; ".join(words)
-        + ". (Equal: to "
-        f"{_EQUAL}.)",
+        "The average precision of a classifier that has seen only rows made up by TabDDPM is, if "
+        f"TabDDPM learns from cleaned rows, {', '.join(words)} (equal: to {TIE}).",
         f"Every set was split {count(seeds, 'time')} (80 % to train on); GMR with its defaults saw "
         "the training part alone. TabDDPM, trained on that part raw or cleaned "
         f"({settings.get('iterations', 0):,} iterations, {settings.get('timesteps', 0):,} steps of "
@@ -84,18 +76,20 @@ def section(rows: pd.DataFrame) -> Section:
             bars(
                 names,
                 {
-                    what: [_pair(means, name, _SYNTHETIC, method) for name in names]
+                    what: [_pair(means, name, SYNTHETIC, method) for name in names]
                     for what, method in (("raw", NONE), ("cleaned", GMR))
                 },
                 "AUPRC",
-                [_pair(means, name, _REAL, NONE)[0] for name in names],
+                [_pair(means, name, REAL, NONE)[0] for name in names],
             ),
         ),
         Table(
             "tabddpm",
             "AUPRC on real test rows, mean and standard deviation over seeds; what cleaning adds, "
             "seeds on which it is better, equal and worse, and Wilcoxon's signed-rank test over "
-            f"seeds (of {seeds} it can't say less than {pvalue(2 ** (1 - seeds))}).",
+            f"seeds (of {seeds} it can't say less than {pvalue(2 ** (1 - seeds))}). Seeds are "
+            "splits of one set and overlap: the test says whether splitting again would show the "
+            "same, not whether another set would.",
             ["set", "trained on", "raw", "cleaned", "difference", "better/equal/worse", "p"],
             lines,
             words=2,
@@ -121,19 +115,19 @@ def _costs(rows: pd.DataFrame, names: list[str]) -> Table:
                     number(gone[column].mean(), 0) if column in gone else NOTHING
                     for column in (0, 1)
                 ),
-                str(next(iter(cleaned["metric"]), NOTHING)),
+                str(next(iter(cleaned["metric"].dropna()), NOTHING)),
                 *(
                     number(of.loc[of["method"] == GMR, column].mean(), 1)
                     for column in ("clean_seconds", "train_seconds", "sample_seconds")
                 ),
             ]
         )
-    device = listing(sorted({str(one) for one in rows["device"].dropna()}))
+    device = ", ".join(sorted({str(one) for one in rows["device"].dropna()})) or NOTHING
     return Table(
         "tabddpm-costs",
         "What is told from what; training rows and columns; rows of both classes that GMR "
         "removed, on average over seeds, by which metric; seconds to clean, to train and to draw "
-        f"({device}).",
+        f"({device}), while classifiers were trained beside it.",
         [
             *("set", "target", "training part", "majority removed", "minority removed"),
             *("metric", "clean, s", "train, s", "draw, s"),
@@ -147,7 +141,11 @@ def _by_seed(means: Any, name: str, trained_on: str) -> pd.DataFrame | None:
     if (name, trained_on) not in means.index.droplevel(["method", "seed"]):
         return None
     table = means.loc[name, trained_on].unstack("method")
-    return table if {NONE, GMR} <= set(table.columns) else None
+    if not {NONE, GMR} <= set(table.columns):
+        return None
+    # Seeds that both have.
+    table = table[[NONE, GMR]].dropna()
+    return table if len(table) else None
 
 
 def _pair(means: Any, name: str, trained_on: str, method: str) -> tuple[float, float]:
