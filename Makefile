@@ -53,6 +53,7 @@ bench-dask: $(VENV)/.installed ## A cluster beside one machine; 20 million rows 
 	$(BIN)/python benchmarks/cluster.py
 	$(BIN)/python benchmarks/visits.py
 	$(BIN)/python benchmarks/out_of_core.py
+	$(BIN)/python benchmarks/billion.py
 
 bench-report: browser ## The report of a million rows: made, opened, its levers moved
 	$(BIN)/python benchmarks/report.py

@@ -17,7 +17,7 @@ import numpy as np
 import big_table
 from recording import read, write
 from rectifold.dask.line import FIRST, GROWTH
-from rectifold.dask.plan import FOUND, abreast, batches, row_bytes
+from rectifold.dask.plan import FOUND, Slice, batches, rounds, row_bytes
 
 RESULTS = Path(__file__).parents[1] / "results" / "dask"
 ROWS, WORKERS, THREADS = 1_000_000_000, 100, 4
@@ -37,6 +37,12 @@ def _undecided(known: dict[float, float]) -> Callable[[float], float]:
     return lambda share: float(np.exp(np.interp(np.log(share), at, values)))
 
 
+def _largest(number: int, visits: int, threads: int) -> tuple[int, int]:
+    """Say how many batches there are at a time, at most, and in how many chains each."""
+    some, chains = rounds([[Slice(0, 0, 1)]] * number, visits, threads)[-1]
+    return len(some), chains
+
+
 def main() -> None:
     """Work the plan out, write it down and show it."""
     tables = {one["rows"]: one for one in read("visits", RESULTS)["tables"]}
@@ -47,14 +53,14 @@ def main() -> None:
     per_block = cost["rows of a block"]
     blocks = -(-ROWS // per_block)
     table = ROWS * (8 * columns + 8)
-    sent = round(ROWS * big_table.SHARE + per_block / 8) * row_bytes(columns)
+    small_rows = ROWS * (big_table.SHARE + big_table.WRONG)
+    sent = round(small_rows + per_block / 8) * row_bytes(columns)
     undecided = _undecided(
         {
             1 / blocks: cost["undecided by its own block"],
             small["rows of a block"] / small["rows"]: small["undecided by its own block"],
-            # The last round there looked at sixteen blocks.
-            17 * small["rows of a block"] / small["rows"]: measured["searched_for"]
-            / measured["rows"],
+            # Its blocks were its files, and the last round looked at sixteen of them.
+            16 * big_table.PART / measured["rows"]: measured["searched_for"] / measured["rows"],
         }
     )
 
@@ -93,10 +99,10 @@ def main() -> None:
             cut * number * per_block * cost["set-up of a visit, microseconds a row of the block"]
             + asked * number * cost["counting visit, microseconds a query"]
         ) / 1e6
-        _, chains = abreast(cut, number, threads)
-        reading += (cut * number / blocks + 1) * table
+        _, chains = _largest(cut, number, threads)
+        reading += (cut * number / blocks + 1 + (cut - 1) / blocks) * table
         moved += asked * row_bytes(columns) * min(chains, number, WORKERS)
-        asked = ROWS * undecided((number + 1) / blocks)
+        asked = ROWS * undecided(number / blocks)
         number *= GROWTH
     stage(
         *("certificates, other blocks", reading, core, moved, moved / WORKERS),
@@ -105,7 +111,7 @@ def main() -> None:
 
     queries = asked
     cut = len(batches([round(queries)], NEIGHBORS, columns, size))
-    at_a_time, chains = abreast(cut, blocks, threads)
+    at_a_time, chains = _largest(cut, blocks, threads)
     core = (
         cut * blocks * per_block * cost["set-up of a visit, microseconds a row of the block"]
         + queries * chains * cost["first visit, microseconds a query"]
@@ -113,7 +119,7 @@ def main() -> None:
     ) / 1e6
     moved = queries * (row_bytes(columns) * min(chains, WORKERS) + FOUND * NEIGHBORS * chains)
     stage(
-        *("search", (cut + 1) * table, core, moved, moved / WORKERS),
+        *("search", (cut + 1 + (cut - 1) / blocks) * table, core, moved, moved / WORKERS),
         f"a worker: {FOUND * NEIGHBORS * queries / cut / 1e6:.0f} MB a batch",
     )
     stage("votes and rules", 0, 0, 0, 0, "client: 24 bytes a suspect of a class with a cap")

@@ -24,7 +24,7 @@ import rectifold
 from rectifold.dask import GMR
 from rectifold.dask.cluster import Cluster
 from rectifold.dask.parts import split
-from rectifold.dask.plan import Slice, abreast, batches, blocks, chains
+from rectifold.dask.plan import Slice, batches, blocks, chains, rounds
 from rectifold.dask.sources import Source
 from rectifold.dask.sums import exact_sum, moments
 from rectifold.datasets import PAPER_DATASETS
@@ -467,15 +467,17 @@ class TestPlan:
         assert found[0][0] == 4
 
     def test_threads_have_work_and_chains_are_long_where_there_are_batches_enough(self):
-        assert abreast(1, 8, 2) == (1, 4)
-        assert abreast(5, 40, 2) == (1, 4)
-        assert abreast(5, 4, 2) == (3, 2)
-        for n, visits, threads in ((1, 400, 400), (25, 400, 400), (200, 4, 400), (200, 64, 7)):
-            at_a_time, each = abreast(n, visits, threads)
-            assert at_a_time <= n
-            assert at_a_time * min(each, visits) >= min(2 * threads, n * visits)
-        at_a_time, each = abreast(25, 400, 400)
-        assert (at_a_time, 400 // each) == (13, 6)
+        for n, visits, threads in (
+            *((1, 8, 2), (5, 40, 2), (5, 4, 2), (1, 400, 400), (25, 400, 400), (200, 4, 400)),
+            *((200, 64, 7), (183, 4, 7), (111, 100, 64), (0, 8, 2)),
+        ):
+            cut = [[Slice(number, 0, 1)] for number in range(n)]
+            found = rounds(cut, visits, threads)
+            assert [batch for some, _ in found for batch in some] == cut
+            for some, each in found:
+                assert len(some) * min(each, visits) >= min(2 * threads, len(some) * visits)
+            if n >= 4 * threads:
+                assert all(visits / each >= min(visits, 8) / 2 for _, each in found)
 
 
 def test_a_record_of_a_cluster_that_is_gone_says_so():
@@ -526,6 +528,12 @@ class TestCluster:
         frames = dd.from_map(read_some, [frame[at : at + 200] for at in range(0, 800, 200)])
         shuffled = dd.from_pandas(frame, npartitions=3).shuffle("y").partitions[:3]
         half = client.submit(np.split, X, 2)
+        both = [
+            dd.from_pandas(frame.assign(y=frame["y"][::sign].to_numpy()), npartitions=3)
+            for sign in (1, -1)
+        ]
+        apart = dd.concat([one.shuffle("a").partitions[:1] for one in both])
+        lazily = [da.from_array(Lazy(one), chunks=(200, *one.shape[1:])) for one in (X, y)]
         halves = [
             da.from_delayed(dask.delayed(select)(half, at), (400, 4), dtype=X.dtype)
             for at in (0, 1)
@@ -537,6 +545,7 @@ class TestCluster:
             ("made of what is", (arrays[0].persist() * 1, arrays[1]), False),
             ("made of a future", (da.concatenate(halves), arrays[1].rechunk(400)), False),
             ("work in common", (shuffled[list("abcd")], shuffled.y), False),
+            ("a file in common", lazily, True),
         ):
             made = split(rows, labels).row_sources
             assert all(isinstance(part, Source) == by_itself for part in made), name
@@ -545,6 +554,8 @@ class TestCluster:
             gone = gmr.rectification_.summary()["removed"]
             assert gone == one.rectification_.summary()["removed"], name
             assert len(kept.compute()) == 800 - gone, name
+        made = split(apart[list("abcd")], apart.y).row_sources
+        assert not any(isinstance(part, Source) for part in made)
 
     def test_workers_tell_of_progress(self, client):
         X, y = table(4000, seed=9)
@@ -604,6 +615,24 @@ STAGES = (
     *("look", "pick", "gather", "_undecided", "_together", "vote"),
     *("suspect", "decided", "_kept"),
 )
+
+
+class Lazy:
+    """An array in a file, as far as Dask can tell."""
+
+    def __init__(self, values):
+        self.values, self.shape, self.dtype, self.ndim = (
+            values,
+            values.shape,
+            values.dtype,
+            values.ndim,
+        )
+
+    def __getitem__(self, where):
+        return self.values[where]
+
+    def __sizeof__(self):
+        return 100
 
 
 def read_some(frame):

@@ -13,7 +13,7 @@ from rectifold.dask import stages
 from rectifold.dask.cluster import Cluster, tell
 from rectifold.dask.memory import roomy
 from rectifold.dask.parts import Parts
-from rectifold.dask.plan import Block, Slice, abreast, batches, blocks, chains, row_bytes
+from rectifold.dask.plan import Block, Slice, batches, blocks, chains, rounds, row_bytes
 from rectifold.dask.rows import Best, Rows, joined, merged
 from rectifold.dask.stages import Geometry, Open
 from rectifold.space import nothing_varies
@@ -106,9 +106,7 @@ class Line:
         done = certified
         with timed(seconds, "search"):
             cut = batches(counts, self.geometry.k, self.columns, self.size)
-            at_a_time, n_chains = abreast(len(cut), len(self.blocks), self.cluster.threads)
-            for first in range(0, len(cut), at_a_time):
-                some = cut[first : first + at_a_time]
+            for some, n_chains in rounds(cut, len(self.blocks), self.cluster.threads):
                 worth = sum(part.end - part.begin for batch in some for part in batch)
                 asked = self._asked(some, undecided)
                 tasks = [
@@ -172,7 +170,7 @@ class Line:
     def _narrowed(
         self, undecided: list[Any], counts: list[int], around: Any
     ) -> tuple[list[Any], list[int]]:
-        """Find certificates that need rows of other blocks: of a few, then of more.
+        """Find certificates that need rows of several blocks: of a few, then of more.
 
         In a table of m blocks a block holds one in m of the rows that are near, so its own rows
         prove little; but whoever has some of k there may have the rest in a few others.
@@ -183,9 +181,7 @@ class Line:
             parts: list[list[Any]] = [[] for _ in self.blocks]
             # Half of a block, as a block and a batch are looked at together.
             cut = batches(counts, 0, self.columns, self.size // 2)
-            at_a_time, n_chains = abreast(len(cut), number, self.cluster.threads)
-            for first in range(0, len(cut), at_a_time):
-                some = cut[first : first + at_a_time]
+            for some, n_chains in rounds(cut, number, self.cluster.threads):
                 asked = self._asked(some, undecided)
                 tasks = [
                     self._nearer(batch, rows, undecided, around, number, n_chains)

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from dask.utils import parse_bytes
 
@@ -9,8 +10,8 @@ from dask.utils import parse_bytes
 FOUND = 24
 #: Chains of visits for each thread of the cluster: one that is late keeps nobody waiting.
 _CHAINS = 2
-#: Visits of a chain, at least, where there are batches enough: what is found in one spares looking
-#: far in the next, and what chains found has to be sent and merged.
+#: Visits of a chain, about, where there are batches enough: what is found in one spares looking far
+#: in the next, and what chains found has to be sent and merged.
 _LONG = 8
 
 
@@ -38,7 +39,9 @@ def bytes_of(block_size: int | str) -> int:
     """Tell how many bytes are meant, or say that none are."""
     try:
         size = parse_bytes(block_size) if isinstance(block_size, str) else int(block_size)
-    except ValueError:
+        # Dask takes a unit alone for one of it, and nothing for a byte.
+        size *= any(one.isdigit() for one in str(block_size))
+    except (ValueError, OverflowError):
         size = 0
     if size < 1:
         raise ValueError(
@@ -140,13 +143,15 @@ def batches(undecided: Sequence[int], k: int, columns: int, size: int) -> list[l
     return cut
 
 
-def abreast(batches: int, visits: int, threads: int) -> tuple[int, int]:
-    """Tell how many batches are searched for at a time, and in how many chains of visits each.
+def rounds(
+    batches: Sequence[list[Slice]], visits: int, threads: int
+) -> list[tuple[Sequence[list[Slice]], int]]:
+    """Tell which batches are searched for at a time, and in how many chains of visits each.
 
     Parameters
     ----------
-    batches : int
-        How many there are.
+    batches : sequence of list of Slice
+        All of them.
     visits : int
         How many blocks are visited for each.
     threads : int
@@ -154,13 +159,15 @@ def abreast(batches: int, visits: int, threads: int) -> tuple[int, int]:
 
     Returns
     -------
-    batches, chains : int
+    list of (list of list of Slice, int)
+        So many batches that all threads have work and chains are long, as far as there are batches
+        and blocks for that.
     """
     chains = _CHAINS * threads
-    most = -(-chains // max(1, visits // _LONG))
-    rounds = max(1, -(-batches // most))
-    at_a_time = max(1, -(-batches // rounds))
-    return at_a_time, -(-chains // at_a_time)
+    number = -(-len(batches) // -(-chains // max(1, visits // _LONG)))
+    edges = [len(batches) * at // max(1, number) for at in range(number + 1)]
+    groups = [batches[begin:end] for begin, end in pairwise(edges)]
+    return [(group, -(-chains // len(group))) for group in groups]
 
 
 def chains(

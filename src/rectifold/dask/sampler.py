@@ -117,9 +117,10 @@ class GMR(sampler.GMR):
     ``X.persist()`` before, if making it takes long and the cluster can hold it.
 
     Brought together in one place are, besides counts: on a worker, the rows of the small classes,
-    of at most `block_size`, with a sample of the large one, of an eighth of that; also there, a
-    batch of undecided rows, and of what is found for them twice as much; and here, 24 bytes for
-    each suspect of a class of which more would go than may. Where the small classes take more than
+    of at most `block_size`, with a sample of the large one, of an eighth of that; also there, for
+    each of the two chains of visits that a thread is at, a batch of undecided rows and what is
+    found for them, of at most `block_size` each; and here, 24 bytes for each suspect of a class of
+    which more would go than may. Where the small classes take more than
     `block_size`, nothing can be proved and all rows are searched for; a warning says so.
 
     The answer is that of :class:`rectifold.GMR` on the points that the space gives,
