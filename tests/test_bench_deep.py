@@ -187,6 +187,15 @@ class TestDiffusion:
         with pytest.raises(BenchProblem, match=r"creditcard.npz' is not there: name the folder"):
             load("creditcard", tmp_path)
 
+    def test_a_damaged_file_is_one_sentence(self, tmp_path):
+        path = tmp_path / "creditcard.npz"
+        np.savez_compressed(path, X=np.ones((50, 3)), y=np.zeros(50))
+        with pytest.raises(BenchProblem, match="lacks an array: feature_names"):
+            load("creditcard", tmp_path)
+        path.write_bytes(path.read_bytes()[:-40])
+        with pytest.raises(BenchProblem, match="is damaged"):
+            load("creditcard", tmp_path)
+
     @pytest.mark.parametrize(
         ("name", "rows", "positives"),
         [

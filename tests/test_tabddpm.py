@@ -723,3 +723,25 @@ def test_a_loss_that_is_no_number_ends_training_at_once():
             *mixture(100, 0), categorical=["colour"]
         )
     assert max(seen) < 100
+
+
+def test_a_mask_of_columns_means_what_positions_mean():
+    X, y = mixture(300, 0)
+    quick = TabDDPM(**SMALL | {"iterations": 3, "timesteps": 4})
+    mask = [name == "colour" for name in X.columns]
+    one, other = (
+        clone(quick).fit(X, y, categorical=columns).sample(20)[0] for columns in (mask, ["colour"])
+    )
+    pd.testing.assert_frame_equal(one, other)
+    with pytest.raises(ValueError, match="categorical is a mask of 2 columns, and X has"):
+        quick.fit(X, y, categorical=[True, False])
+
+
+def test_a_model_is_saved_as_it_was_fitted(tmp_path):
+    X, y = mixture(300, 0)
+    model = TabDDPM(**SMALL | {"iterations": 3, "timesteps": 4}).fit(X, y, categorical=["colour"])
+    rows, _ = model.sample(20)
+    model.set_params(timesteps=9, layers=(8,))
+    pd.testing.assert_frame_equal(model.sample(20)[0], rows)
+    model.save(tmp_path / "model")
+    pd.testing.assert_frame_equal(TabDDPM.load(tmp_path / "model").sample(20)[0], rows)

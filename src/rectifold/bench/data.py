@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import os
+import zipfile
+import zlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -244,6 +246,33 @@ def _load_table(source: Source) -> Data:
     if X is None or not np.isfinite(X).all():
         return Data(columns, y, fingerprint(columns.to_csv().encode(), y))
     return Data(X, y, fingerprint(X, y))
+
+
+def read_arrays(path: Path, *names: str) -> tuple[Any, ...]:
+    """Read arrays from a file of NumPy's, or say what is wrong with it.
+
+    Parameters
+    ----------
+    path : pathlib.Path
+        An ``.npz`` file. Pickles in it, which may run any code, are not read.
+    *names : str
+        Of the arrays.
+
+    Returns
+    -------
+    tuple of ndarray
+    """
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            return tuple(file[name] for name in names)
+    except FileNotFoundError:
+        raise BenchProblem(f"there is no file {str(path)!r}") from None
+    except KeyError as problem:
+        raise BenchProblem(f"{str(path)!r} lacks an array: {problem.args[0]}") from problem
+    except (OSError, ValueError, EOFError, AttributeError, TypeError) as problem:
+        raise BenchProblem(f"{str(path)!r} can't be read as arrays: {problem}") from problem
+    except (zipfile.BadZipFile, zlib.error) as problem:
+        raise BenchProblem(f"{str(path)!r} is damaged: {problem}") from problem
 
 
 def fingerprint(X: Any, y: Ints) -> str:

@@ -14,7 +14,7 @@ from sklearn.model_selection import train_test_split
 from sklearn.pipeline import make_pipeline
 
 from rectifold._typing import Ints
-from rectifold.bench.data import fingerprint
+from rectifold.bench.data import fingerprint, read_arrays
 from rectifold.bench.protocols import TEST_SHARE
 from rectifold.bench.registry import BenchProblem
 from rectifold.names import near
@@ -151,8 +151,8 @@ def _creditcard(path: Path) -> Table:
 
 
 def _ecg(path: Path) -> Table:
-    with np.load(path, allow_pickle=False) as file:
-        X, y = file["X"] * float(file["scale"]), file["y"]
+    X, y, scale = read_arrays(path, "X", "y", "scale")
+    X = X * float(scale)
     frame = pd.DataFrame(X, columns=[f"sample{number}" for number in range(X.shape[1])])
     return Table(
         "ecg_arrhythmia",
@@ -195,8 +195,8 @@ def _yelp(path: Path) -> Table:
 
 
 def _arrays(path: Path) -> tuple[np.ndarray[tuple[int, int]], np.ndarray[tuple[int]], list[str]]:
-    with np.load(path, allow_pickle=False) as file:
-        return file["X"], file["y"], [str(name) for name in file["feature_names"]]
+    X, y, names = read_arrays(path, "X", "y", "feature_names")
+    return X, y, [str(name) for name in names]
 
 
 #: The file of each set, and how it is read.

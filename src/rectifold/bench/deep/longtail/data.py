@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import zipfile
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -11,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rectifold._typing import Ints
+from rectifold.bench.data import read_arrays
 from rectifold.bench.registry import BenchProblem
 
 Images: TypeAlias = npt.NDArray[np.uint8]
@@ -193,20 +193,9 @@ def read_npz(train_path: str | Path, test_path: str | Path) -> LongTailed:
 
 
 def _npz(path: Path) -> tuple[Images, Ints, tuple[str, ...]]:
-    try:
-        # Without pickles, which may run any code.
-        with np.load(path, allow_pickle=False) as file:
-            X, y, names = file["X"], file["y"], file["label_names"]
-    except FileNotFoundError:
-        raise BenchProblem(f"there is no file {str(path)!r}") from None
-    except KeyError as problem:
-        raise BenchProblem(
-            f"{str(path)!r} needs the arrays X, y and label_names: {problem.args[0]}"
-        ) from problem
-    except (OSError, ValueError, EOFError, AttributeError, zipfile.BadZipFile) as problem:
-        raise BenchProblem(f"{str(path)!r} can't be read as images: {problem}") from problem
+    X, y, names = read_arrays(path, "X", "y", "label_names")
     labels = y.astype(np.intp) if y.dtype.kind in "iu" else y
-    return X, labels, tuple(str(name) for name in names)
+    return X, labels, tuple(str(name) for name in names.ravel())
 
 
 def read_cifar(folder: str | Path, classes: int = 10) -> LongTailed:

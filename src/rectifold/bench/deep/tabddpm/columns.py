@@ -134,8 +134,16 @@ class Container:
     dtype: Any
 
     def positions(self, categorical: Sequence[Any] | None) -> set[int]:
-        """Give the positions of columns by position or name."""
-        chosen = [] if categorical is None else list(np.atleast_1d(np.asarray(categorical, object)))
+        """Give the positions of columns by position or name, or by a mask of all columns."""
+        given = [] if categorical is None else categorical
+        # A name may be a tuple, which NumPy would take apart.
+        chosen = [given] if isinstance(given, str | int) else list(given)
+        if chosen and all(isinstance(one, bool | np.bool_) for one in chosen):
+            if len(chosen) != len(self.names):
+                raise ValueError(
+                    f"categorical is a mask of {len(chosen)} columns, and X has {len(self.names)}."
+                )
+            return set(np.flatnonzero(chosen).tolist())
         found = set()
         for one in chosen:
             at = _plain(one)

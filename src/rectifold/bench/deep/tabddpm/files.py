@@ -64,6 +64,11 @@ def write(
     tensors["quantiles"] = torch.from_numpy(np.ascontiguousarray(encoding.quantiles))
     tensors["counts"] = torch.from_numpy(labels.counts)
     try:
+        names = [*encoding.container.names, *labels.column.values]
+        names += [value for column in encoding.columns for value in column.values]
+        if any(isinstance(one, tuple | list) for one in names):
+            # JSON would make another thing of them.
+            raise TypeError
         text = json.dumps(about, default=_plain)
     except TypeError:
         raise ValueError(
@@ -94,11 +99,14 @@ def read(path: str | os.PathLike[str]) -> dict[str, Any]:
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
     except SafetensorError:
         raise ValueError(strange) from None
-    model = json.loads(about["model"])
-    if model["version"] != _VERSION:
+    try:
+        model = json.loads(about["model"])
+        version = model["version"]
+    except (KeyError, ValueError, TypeError):
+        raise ValueError(strange) from None
+    if version != _VERSION:
         raise ValueError(
-            f"{str(path)!r} holds version {model['version']} of such models, and this is for "
-            f"{_VERSION}."
+            f"{str(path)!r} holds version {version} of such models, and this is for {_VERSION}."
         )
     container = Container(model["names"], _dtype_in(model["dtype"]))
     columns = [_column_in(one) for one in model["columns"]]

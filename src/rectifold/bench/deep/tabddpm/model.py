@@ -156,8 +156,8 @@ class TabDDPM(BaseEstimator):
             The table, without missing values.
         y : array-like of shape (n_rows,)
             Classes, of at least 5 rows each.
-        categorical : sequence of int or str, default=None
-            Positions or names of the columns of categories; all others are numbers.
+        categorical : sequence of int, str or bool, default=None
+            Positions or names of the columns of categories, or a mask; all others are numbers.
 
         Returns
         -------
@@ -216,7 +216,7 @@ class TabDDPM(BaseEstimator):
             if codes.shape != (n,):
                 raise ValueError(f"y has {len(codes)} labels for n={n} rows.")
         with working(self._diffusion.device, seed):
-            drawn = draw(self._denoiser, self._diffusion, codes, max(self.layers))
+            drawn = draw(self._denoiser, self._diffusion, codes, max(self._fitted_by["layers"]))
         return self._encoding.decode(drawn), self._labels.decode(codes)
 
     def loss(self, X: Any, y: Any, *, random_state: Any = None) -> float:
@@ -253,13 +253,9 @@ class TabDDPM(BaseEstimator):
             Where; a file that stands there is replaced.
         """
         check_is_fitted(self, "losses_")
-        # Another machine has other devices, and a generator is no seed.
-        parameters = self.get_params(deep=False) | {"device": None}
-        if not isinstance(self.random_state, Integral):
-            parameters["random_state"] = None
         files.write(
             path,
-            parameters=parameters,
+            parameters=self._fitted_by,
             encoding=self._encoding,
             labels=self._labels,
             weights=self._denoiser.state_dict(),
@@ -304,6 +300,10 @@ class TabDDPM(BaseEstimator):
     def _adopt(self, encoding: Encoding, labels: Labels, device: torch.device) -> None:
         """Take over what is known of a table; what was learned from another is gone."""
         self.__dict__.pop("losses_", None)
+        # Another machine has other devices, and a generator is no seed.
+        self._fitted_by = self.get_params(deep=False) | {"device": None}
+        if not isinstance(self.random_state, Integral):
+            self._fitted_by["random_state"] = None
         self._encoding, self._labels = encoding, labels
         self.n_features_in_ = len(encoding.columns)
         self.classes_ = np.asarray(labels.column.written(np.arange(len(labels.counts))))
