@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from typing import Any
 
 import pandas as pd
@@ -73,7 +74,8 @@ def section(rows: pd.DataFrame) -> Section:
             "Average precision of a classifier trained on rows that TabDDPM made up, having learnt "
             "from raw and from cleaned rows; mean and standard deviation over seeds. Lines: the "
             "same classifier trained on the real rows, raw.",
-            bars(
+            partial(
+                bars,
                 names,
                 {
                     what: [_pair(means, name, SYNTHETIC, method) for name in names]

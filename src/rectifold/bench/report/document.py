@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TypeAlias
 from urllib.parse import quote
 
@@ -54,13 +55,18 @@ class Figure:
         For its file.
     caption : str
         What it shows, in a sentence.
-    svg : str
-        The picture.
+    draw : callable
+        Makes the picture, as SVG text.
     """
 
     name: str
     caption: str
-    svg: str
+    draw: Callable[[], str]
+
+    @cached_property
+    def svg(self) -> str:
+        """The picture, which is drawn when it is asked for."""
+        return self.draw()
 
 
 #: What stands under a heading; a str is a paragraph.

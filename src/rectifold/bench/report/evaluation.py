@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from rectifold.bench.report.document import Document, Figure, Section, Table
 from rectifold.bench.report.figures import intervals
 from rectifold.bench.report.wording import NOTHING, count, number, pvalue
@@ -64,11 +66,12 @@ def document(found: Evaluation) -> Document:
     picture = Figure(
         "intervals",
         "Difference in AUPRC against leaving the data alone, with intervals of 95 %.",
-        intervals(
+        partial(
+            intervals,
             [
                 (f"{x.classifier}, {x.method}", x.difference, x.low, x.high, x.verdict)
                 for x in compared
-            ]
+            ],
         ),
     )
     share = 100 * found.positives / found.rows

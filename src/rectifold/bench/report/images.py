@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 
 import pandas as pd
 
@@ -73,7 +74,8 @@ def section(rows: pd.DataFrame) -> Section:
             Figure(
                 f"images-{file_name(name)}",
                 f"Balanced accuracy on {name}, in percent: mean and standard deviation over seeds.",
-                bars(
+                partial(
+                    bars,
                     methods,
                     {
                         "balanced accuracy": [

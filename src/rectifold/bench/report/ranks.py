@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pandas as pd
 
 from rectifold.bench.comparison import Comparison, compare
@@ -71,7 +73,7 @@ def section(comparison: Comparison, ranks: pd.DataFrame) -> Section:
         "rank-heat-map",
         "Average ranks: green is good, red is bad. Of rows from top to bottom, the first is the "
         "best on average.",
-        figures.heat_map(ranks),
+        partial(figures.heat_map, ranks),
     )
     parts: list[Part] = [table, picture]
     if printed is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 
 import pandas as pd
 
@@ -48,7 +49,7 @@ def section(comparison: Comparison) -> Section:
             "critical-difference",
             "Average ranks of the mean AUPRC; a bar joins methods that the Nemenyi test does not "
             f"tell apart (critical difference {number(test.critical_difference)}).",
-            figures.critical_difference(test, _short(table.columns)),
+            partial(figures.critical_difference, test, _short(table.columns)),
         ),
     ]
     for reference in (NONE, GMR):
@@ -113,7 +114,7 @@ def _each_classifier(comparison: Comparison) -> Section:
             Figure(
                 f"critical-difference-{file_name(name)}",
                 f"Average ranks with {name}, over {count(test.n_blocks, 'data set')}.",
-                figures.critical_difference(test, _short(values.columns)),
+                partial(figures.critical_difference, test, _short(values.columns)),
             )
         )
     table = Table(
