@@ -37,6 +37,14 @@ def _undecided(known: dict[float, float]) -> Callable[[float], float]:
     return lambda share: float(np.exp(np.interp(np.log(share), at, values)))
 
 
+def table(stages: list[dict[str, object]]) -> str:
+    """Write the stages as a table of Markdown."""
+    rows = [stages[0], *([str(value) for value in one.values()] for one in stages)]
+    lines = ["| " + " | ".join(row) + " |" for row in rows]
+    numbers = len(stages[0]) - 2
+    return "\n".join([lines[0], "|---|" + "---:|" * numbers + "---|", *lines[1:]])
+
+
 def _largest(number: int, visits: int, threads: int) -> tuple[int, int]:
     """Say how many batches there are at a time, at most, and in how many chains each."""
     some, chains = rounds([[Slice(0, 0, 1)]] * number, visits, threads)[-1]
@@ -52,7 +60,7 @@ def main() -> None:
     threads = WORKERS * THREADS
     per_block = cost["rows of a block"]
     blocks = -(-ROWS // per_block)
-    table = ROWS * (8 * columns + 8)
+    whole = ROWS * (8 * columns + 8)
     small_rows = ROWS * (big_table.SHARE + big_table.WRONG)
     sent = round(small_rows + per_block / 8) * row_bytes(columns)
     undecided = _undecided(
@@ -80,15 +88,15 @@ def main() -> None:
             }
         )
 
-    stage("count", table, 0, 0, 0, "client: some hundred bytes a partition")
+    stage("count", whole, 0, 0, 0, "client: some hundred bytes a partition")
     # From worker to worker: each that has it passes it on.
     hops = math.ceil(math.log2(WORKERS))
     stage(
-        *("broadcast", table, 0, sent * WORKERS, sent * hops),
+        *("broadcast", whole, 0, sent * WORKERS, sent * hops),
         f"every worker: {sent / 1e6:.0f} MB",
     )
     prove = ROWS * cost["certificate, microseconds a row"] / 1e6
-    stage("certificates, own block", table, prove, 0, 0, "workers: 8 bytes an undecided row")
+    stage("certificates, own block", whole, prove, 0, 0, "workers: 8 bytes an undecided row")
 
     number, reading, core, moved = FIRST, 0.0, 0.0, 0.0
     asked = ROWS * undecided(1 / blocks)
@@ -100,7 +108,7 @@ def main() -> None:
             + asked * number * cost["counting visit, microseconds a query"]
         ) / 1e6
         _, chains = _largest(cut, number, threads)
-        reading += (cut * number / blocks + 1 + (cut - 1) / blocks) * table
+        reading += (cut * number / blocks + 1 + (cut - 1) / blocks) * whole
         moved += asked * row_bytes(columns) * min(chains, number, WORKERS)
         asked = ROWS * undecided(number / blocks)
         number *= GROWTH
@@ -119,11 +127,11 @@ def main() -> None:
     ) / 1e6
     moved = queries * (row_bytes(columns) * min(chains, WORKERS) + FOUND * NEIGHBORS * chains)
     stage(
-        *("search", (cut + 1 + (cut - 1) / blocks) * table, core, moved, moved / WORKERS),
+        *("search", (cut + 1 + (cut - 1) / blocks) * whole, core, moved, moved / WORKERS),
         f"a worker: {FOUND * NEIGHBORS * queries / cut / 1e6:.0f} MB a batch",
     )
     stage("votes and rules", 0, 0, 0, 0, "client: 24 bytes a suspect of a class with a cap")
-    stage("write", table, 0, 0, table / WORKERS * NETWORK / DISK, "nothing")
+    stage("write", whole, 0, 0, whole / WORKERS * NETWORK / DISK, "nothing")
     write(
         "billion",
         RESULTS,
@@ -145,10 +153,7 @@ def main() -> None:
         seconds=sum(one["seconds"] for one in stages),
         stages=stages,
     )
-    print("| " + " | ".join(stages[0]) + " |")
-    print("|" + "---|" * len(stages[0]))
-    for one in stages:
-        print("| " + " | ".join(str(value) for value in one.values()) + " |")
+    print(table(stages))
 
 
 if __name__ == "__main__":

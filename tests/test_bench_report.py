@@ -117,8 +117,8 @@ def test_baselines_made_from_the_papers_figures_agree_with_them(document):
     assert len(table(document, "none-beside-the-paper").rows) == 6
 
 
-def test_a_data_set_that_is_not_quite_the_published_one_says_so(smaller):
-    odd = smaller.replace({"dataset": {"ecoli": "scene"}}).assign(data_fingerprint="other")
+def test_a_data_set_that_is_not_quite_the_published_one_says_so(frame):
+    odd = frame.replace({"dataset": {"ecoli": "scene"}}).assign(data_fingerprint="other")
     assert "*" not in table(find(odd), "none-beside-the-paper").caption
     here = odd["dataset"] == "scene"
     odd = odd.assign(data_fingerprint=np.where(here, "18e82e9a4ddacd13", "other"))

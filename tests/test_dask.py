@@ -1,11 +1,13 @@
 """On Dask GMR gives the rows, votes and decisions of one machine, whatever the partitions."""
 
+import json
 import os
 import signal
 import subprocess
 import sys
 import time
 from fractions import Fraction
+from pathlib import Path
 
 import dask
 import dask.array as da
@@ -19,6 +21,7 @@ from sklearn.decomposition import PCA, IncrementalPCA
 from sklearn.manifold import TSNE
 from sklearn.preprocessing import MinMaxScaler, RobustScaler, StandardScaler
 
+import billion
 import cases
 import rectifold
 from rectifold.dask import GMR
@@ -696,3 +699,27 @@ def test_a_lost_scheduler_is_said_and_nothing_is_half_written(tmp_path, monkeypa
         assert run([*arguments, "--scheduler", address]) == 2
     assert "connection to the scheduler of Dask" in said[0]
     assert sorted(path.name for path in tmp_path.iterdir()) == ["cluster.py", "table.parquet"]
+
+
+def test_what_is_published_is_made_from_the_results_beside_it():
+    root = Path(__file__).parents[1]
+    results = {
+        name: json.loads((root / "results" / "dask" / f"{name}.json").read_text())
+        for name in ("out_of_core", "overhead", "billion")
+    }
+    text = (root / "docs" / "scaling.md").read_text()
+    assert billion.table(results["billion"]["stages"]) in text
+    assert f"That is {results['billion']['seconds'] / 3600:.1f} hours" in text
+    run = results["out_of_core"]
+    one, other = run["megabytes_at_most"]
+    assert f"{one:,} and {other:,} MB at most" in text
+    assert (run["rows"], run["memory_limit"], run["restarts"]) == (20_000_000, "1.5GB", 0)
+    gone = [part["removed"] for part in run["classes"]]
+    assert f"{gone[0]:,} rows of the majority and {gone[1]:,} of the minority" in text.replace(
+        "\n", " "
+    )
+    beside = results["overhead"]["results"]["creditcard"]
+    for name in ("one core", "two cores"):
+        assert f"{beside[f'cluster over one machine, {name}']:.2f} times" in text
+    assert f"{beside['one worker over two']:.2f} times" in text
+    assert f"{max(one, other) / 1000:.1f} GB at most" in (root / "README.md").read_text()
