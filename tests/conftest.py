@@ -25,6 +25,17 @@ def paper_data():
     return load
 
 
+@pytest.fixture(scope="module")
+def one_thread():
+    """Torch uses one thread: what is small is slower with more."""
+    import torch
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
 @pytest.fixture(scope="session")
 def large_data():
     """Give the path of one of the large data sets, or skip."""

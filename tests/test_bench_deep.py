@@ -18,10 +18,11 @@ pytest.importorskip("filelock", reason="the experiments need their extra")
 
 import torch
 
+from images import small
 from rectifold import GMR
 from rectifold.bench import BenchProblem, Store
 from rectifold.bench.deep import images, tabular
-from rectifold.bench.deep.longtail import METHODS, LongTailed, Recipe
+from rectifold.bench.deep.longtail import METHODS, Recipe
 from rectifold.bench.deep.records import DEEP, KEY, refuse_mixture
 from rectifold.bench.deep.sets import SETS, Table, load, split
 from rectifold.bench.deep.tabddpm import TabDDPM
@@ -32,12 +33,7 @@ from rectifold.datasets import load_wine_quality
 MODEL = TabDDPM(timesteps=8, layers=(32,), embedding=16, iterations=60, device="cpu")
 
 
-@pytest.fixture(autouse=True, scope="module")
-def _one_thread():
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 def wines(name="wines"):
@@ -47,23 +43,6 @@ def wines(name="wines"):
     X["kind"] = (X["alcohol"] > 10).astype(int)
     return Table(
         name, "poor against ordinary", X, (y.to_numpy()[::3] == "poor").astype(int), ("kind",)
-    )
-
-
-def stripes(seed=0, counts=(150, 90, 40)):
-    """Images whose class decides the colour of their stripes."""
-
-    def part(sizes, seed):
-        rng = np.random.default_rng(seed)
-        labels = rng.permutation(np.repeat(np.arange(len(sizes)), sizes))
-        found = rng.integers(0, 120, size=(len(labels), 32, 32, 3))
-        for image, label in zip(found, labels, strict=True):
-            image[:: 2 + label, :, label % 3] += 110
-        return found.astype(np.uint8), labels
-
-    names = tuple(f"stripes {number}" for number in range(len(counts)))
-    return LongTailed(
-        *part(counts, seed), *part([20] * len(counts), seed + 1), names, "stripes", 3.75
     )
 
 
@@ -78,8 +57,8 @@ def diffused():
 @pytest.fixture(scope="module")
 def pictured():
     """All rows of a small experiment on images."""
-    small = {"epochs": 2, "recipe": Recipe(batch=32, width=4, blocks=1), "device": "cpu"}
-    return list(images.run(stripes(), list(METHODS), [0, 1], **small))
+    quick = {"epochs": 2, "recipe": Recipe(batch=32, width=4, blocks=1), "device": "cpu"}
+    return list(images.run(small(), list(METHODS), [0, 1], **quick))
 
 
 @pytest.fixture(scope="module")
@@ -228,7 +207,7 @@ class TestDiffusion:
 class TestImages:
     def test_every_method_has_a_row_for_every_seed(self, pictured):
         keys = [tuple(row[name] for name in KEY) for row in pictured]
-        assert sorted(keys) == sorted(images.cells(stripes(), list(METHODS), [0, 1]).values())
+        assert sorted(keys) == sorted(images.cells(small(), list(METHODS), [0, 1]).values())
         for row in pictured:
             assert 0 <= row["balanced_accuracy"] <= 1
             assert set(row) <= set(DEEP.schema.names)
@@ -237,8 +216,8 @@ class TestImages:
         assert all(row["metric"] == "euclidean" and row["columns"] == 16 for row in cleaned)
 
     def test_nothing_is_trained_for_rows_that_are_there(self, pictured):
-        done = set(images.cells(stripes(), list(METHODS), [0, 1]).values())
-        assert list(images.run(stripes(), list(METHODS), [0, 1], done=done, epochs=2)) == []
+        done = set(images.cells(small(), list(METHODS), [0, 1]).values())
+        assert list(images.run(small(), list(METHODS), [0, 1], done=done, epochs=2)) == []
 
 
 class TestReport:

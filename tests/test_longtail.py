@@ -6,9 +6,10 @@ import pytest
 from rectifold.bench import BenchProblem
 from rectifold.progress import listening
 
-torch = pytest.importorskip("torch", reason="PyTorch is not installed: rectifold[gpu]")
+torch = pytest.importorskip("torch", reason="PyTorch is not installed: rectifold[deep]")
 
 from conftest import DATA  # noqa: E402
+from images import small, stripes  # noqa: E402
 from rectifold.bench.deep.longtail import (  # noqa: E402
     METHODS,
     LongTailed,
@@ -44,29 +45,7 @@ COUNTS = np.array([5000, 2997, 1796, 1077, 645, 387, 232, 139, 83, 50])
 SMALL = Recipe(batch=32, width=4, blocks=1)
 
 
-@pytest.fixture(autouse=True, scope="module")
-def _one_thread():
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
-
-
-def stripes(counts, seed, noise=60):
-    """Images of coloured stripes: the class decides their colour and their width."""
-    rng = np.random.default_rng(seed)
-    labels = rng.permutation(np.repeat(np.arange(len(counts)), counts))
-    images = rng.integers(0, 120, size=(len(labels), 32, 32, 3))
-    for image, label in zip(images, labels, strict=True):
-        image[:: 2 + label, :, label % 3] += noise + 60
-    return images.astype(np.uint8), labels
-
-
-def small(seed=0, counts=(160, 80, 40), test=30, noise=60):
-    train_part = stripes(counts, seed, noise)
-    test_part = stripes([test] * len(counts), seed + 1000, noise)
-    names = tuple(f"stripes {number}" for number in range(len(counts)))
-    return LongTailed(*train_part, *test_part, names, "stripes", max(counts) / min(counts))
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 class TestTheCut:

@@ -39,13 +39,7 @@ SIZES = (3, 2, 5)
 SMALL = {"timesteps": 10, "layers": (16,), "embedding": 8, "iterations": 10, "device": "cpu"}
 
 
-@pytest.fixture(autouse=True, scope="module")
-def one_thread():
-    """These networks are too small for more."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 # The formulas
