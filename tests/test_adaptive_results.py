@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 pytest.importorskip("pyarrow")
-pytest.importorskip("statsmodels")
 pytest.importorskip("scikit_posthocs")
 
 ROOT = Path(__file__).parents[1]

@@ -238,15 +238,15 @@ def gone(pid):
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs SIGKILL")
-@pytest.mark.parametrize("times", [3, pytest.param(10, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("times", [2, pytest.param(10, marks=pytest.mark.slow)])
 def test_killed_many_times_a_run_ends_as_if_it_had_not_been(times, sources, tmp_path, log):
     arguments = ["run", "--csv", "p.csv", "--csv", "q.csv", "--target", "label", "--n-jobs", "2"]
     arguments += ["-m", "None,GMR,SMOTE,players:Keeper", "-c", "LR,players:Patient,players:Quick"]
-    arguments += ["--seed", "42,0,1", "--quiet"]
+    arguments += ["--seed", "42,0", "--quiet"]
     assert command(*arguments, "-s", "calm", cwd=tmp_path).wait(timeout=120) == 0
     calm, harried = Store(tmp_path / "calm"), Store(tmp_path / "harried")
     n = len(calm.read())
-    assert n == 2 * 4 * 3 * 3
+    assert n == 2 * 4 * 3 * 2
     moments = random.Random(0)
     begun = counted(log, "resampled")
     recorded = harried.read()
@@ -269,7 +269,7 @@ def test_killed_many_times_a_run_ends_as_if_it_had_not_been(times, sources, tmp_
         pd.testing.assert_frame_equal(kept, recorded, check_dtype=False)
         recorded = after
         sizes.append(len(after))
-    assert len({size for size in sizes if 0 < size < n}) >= times // 3, sizes
+    assert len({size for size in sizes if 0 < size < n}) >= max(1, times // 3), sizes
     pids = {int(line.split()[1]) for line in log.read_text().splitlines()}
     for _ in range(100):
         if all(gone(pid) for pid in pids):

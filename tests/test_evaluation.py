@@ -239,10 +239,10 @@ class TestCompare:
 
     def test_holm_is_that_of_statsmodels(self):
         multitest = pytest.importorskip("statsmodels.stats.multitest")
-        from rectifold.evaluation import _holm
+        from rectifold.evaluation import holm
 
         given = [0.04, 0.001, 0.03, 0.5, 0.03]
-        assert_allclose(_holm(given), multitest.multipletests(given, method="holm")[1])
+        assert_allclose(holm(given), multitest.multipletests(given, method="holm")[1])
 
 
 class TestCommand:

@@ -511,7 +511,7 @@ def _lines(
             gains = np.subtract(values(model, way, "auprc"), values(model, BASE, "auprc"))
             lines.append(Line(model, way, means, **paired(gains, cv)))
     plain = [line.pvalue for line in lines if line.method != BASE]
-    corrected = iter(_holm(plain))
+    corrected = iter(holm(plain))
     return [line if line.method == BASE else replace(line, holm=next(corrected)) for line in lines]
 
 
@@ -549,7 +549,7 @@ def paired(gains: Floats, cv: int) -> dict[str, float]:
     }
 
 
-def _holm(pvalues: Sequence[float]) -> list[float]:
+def holm(pvalues: Sequence[float]) -> list[float]:
     """Correct p-values for their number, by Holm's method."""
     order = np.argsort(pvalues)
     steps = np.asarray(pvalues)[order] * (len(pvalues) - np.arange(len(pvalues)))

@@ -8,9 +8,9 @@ import numpy as np
 import pandas as pd
 from scikit_posthocs import posthoc_nemenyi_friedman
 from scipy import stats
-from statsmodels.stats.multitest import multipletests
 
 from rectifold._typing import Floats
+from rectifold.evaluation import holm
 
 #: The level of significance everywhere.
 ALPHA = 0.05
@@ -132,16 +132,18 @@ def against(
     if not pairs:
         return {}
     tests = [_signed_rank(gains) for gains in pairs.values()]
-    corrected = multipletests([pvalue for pvalue, _ in tests], method="holm")[1]
+    corrected = holm([pvalue for pvalue, _ in tests])
     contrasts = {}
-    for (name, gains), (pvalue, effect), holm in zip(pairs.items(), tests, corrected, strict=True):
+    for (name, gains), (pvalue, effect), in_all in zip(
+        pairs.items(), tests, corrected, strict=True
+    ):
         low, high = interval(gains)
         contrasts[name] = Contrast(
             difference=float(gains.mean()),
             low=low,
             high=high,
             pvalue=pvalue,
-            holm=float(holm),
+            holm=in_all,
             effect=effect,
             wins=int((gains > TIE).sum()),
             ties=int((np.abs(gains) <= TIE).sum()),

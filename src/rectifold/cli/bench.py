@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from rectifold.bench import Grid, Source, Store
 
 #: What the commands need besides those of the command line, and the light core.
-EXTRA = ("filelock", "jinja2", "matplotlib", "scikit_posthocs", "statsmodels")
+EXTRA = ("filelock", "jinja2", "matplotlib", "scikit_posthocs")
 
 app = typer.Typer(help="Compare samplers as the paper does, without leaks.")
 app.add_typer(deep_commands.app, name="deep")
