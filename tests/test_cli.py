@@ -773,7 +773,10 @@ cli.main(["clean", "data.csv", "-t", "label", "-o", "out.csv"])
         assert done.stderr == "rectifold: stopped; nothing was written\n"
         assert done.returncode == 130
 
-    @pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&- <&-"])
+    @pytest.mark.parametrize(
+        "closed",
+        [*(pytest.param(one, marks=pytest.mark.slow) for one in (">&-", "2>&-")), ">&- 2>&- <&-"],
+    )
     def test_closed_streams_are_no_crash(self, folder, closed):
         command = f"{sys.executable} -m rectifold clean data.csv -t label -o out.csv"
         done = subprocess.run(f"{command} {closed}", shell=True, capture_output=True, text=True)

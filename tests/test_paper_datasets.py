@@ -46,7 +46,7 @@ def test_decisions_are_those_of_algorithm_1(paper_data, name, scaled):
     X = StandardScaler().fit_transform(X) if scaled else X
     # The whole minority, on which the cap depends, and as much of the majority as a
     # second or two of the reference allow.
-    affordable = int(4e8 / X.size)
+    affordable = int(2e8 / X.size)
     majority = np.flatnonzero(y == -1)
     sample = np.random.default_rng(0).permutation(majority)[:affordable]
     rows = np.sort(np.concatenate((np.flatnonzero(y == 1), sample)))

@@ -63,9 +63,10 @@ def _leave() -> None:
 
 def release() -> None:
     """Give back what Arrow, if it read the rows, keeps at hand: as much as it read, and more."""
-    arrow = sys.modules.get("pyarrow")
-    if arrow is not None:
-        arrow.default_memory_pool().release_unused()
+    # Another thread may just be importing it.
+    pool = getattr(sys.modules.get("pyarrow"), "default_memory_pool", None)
+    if pool is not None:
+        pool().release_unused()
 
 
 @cache
