@@ -2,8 +2,6 @@
 
 import json
 import re
-import subprocess
-import sys
 import threading
 import time
 
@@ -294,16 +292,3 @@ class TestCommands:
         where = ("--data-home", str(home), "-s", str(tmp_path / "store"))
         sentence = "device='cuda' is none that torch can use here"
         self.refused(capsys, sentence, "tabddpm", "-d", "yelp_review", "--device", "cuda", *where)
-
-    def test_importing_the_experiments_needs_no_torch(self):
-        script = """
-import sys
-class Without:
-    def find_spec(self, name, path=None, target=None):
-        if name.split(".")[0] in ("torch", "safetensors"):
-            raise ModuleNotFoundError(name)
-sys.meta_path.insert(0, Without())
-import rectifold.bench, rectifold.cli.bench
-import rectifold.bench.deep.tabular, rectifold.bench.report.deep
-"""
-        subprocess.run([sys.executable, "-c", script], check=True)

@@ -238,7 +238,7 @@ def gone(pid):
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs SIGKILL")
-@pytest.mark.parametrize("times", [2, pytest.param(10, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("times", [1, pytest.param(10, marks=pytest.mark.slow)])
 def test_killed_many_times_a_run_ends_as_if_it_had_not_been(times, sources, tmp_path, log):
     arguments = ["run", "--csv", "p.csv", "--csv", "q.csv", "--target", "label", "--n-jobs", "2"]
     arguments += ["-m", "None,GMR,SMOTE,players:Keeper", "-c", "LR,players:Patient,players:Quick"]

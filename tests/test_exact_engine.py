@@ -192,7 +192,9 @@ def synthetic(number):
     return X, y.astype(np.intp)
 
 
-@pytest.mark.parametrize("number", range(20))
+@pytest.mark.parametrize(
+    "number", [*range(16), *(pytest.param(n, marks=pytest.mark.slow) for n in range(16, 20))]
+)
 def test_synthetic_tables_agree_with_the_reference_on_any_number_of_cores(number):
     X, y = synthetic(number)
     metric = "euclidean" if X.shape[1] <= 100 else "cosine"

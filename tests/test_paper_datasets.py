@@ -11,7 +11,7 @@ from reference import algorithm_1, neighbours, votes
 from tables import points_of
 
 #: Too large for the default run; `make test-slow` compares all rows of all sets.
-LARGE = ("webpage", "protein_homo")
+LARGE = ("webpage", "protein_homo", "isolet")
 
 
 def compare(X, y, rows):

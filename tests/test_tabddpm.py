@@ -572,7 +572,7 @@ def test_progress_is_told_in_iterations():
 def test_experiments_do_without_torch_and_the_model_says_that_it_does_not():
     program = """
 import sys
-import rectifold.bench, rectifold.bench.deep
+import rectifold.bench.deep.tabular, rectifold.bench.report.deep, rectifold.cli.bench
 from rectifold.bench import METHODS
 assert "torch" not in sys.modules
 sys.modules["torch"] = None
