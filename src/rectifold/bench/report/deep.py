@@ -25,7 +25,7 @@ def document(frame: pd.DataFrame) -> Document:
     """
     found = sections(frame)
     # The first sentence of each is what it comes to.
-    firsts = [section.parts[0] for section in found]
+    firsts = [part for section in found for part in section.parts[:1]]
     return Document(
         "The paper's deep experiments", [one for one in firsts if isinstance(one, str)], found
     )
