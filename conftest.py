@@ -9,3 +9,4 @@ if find_spec("triton") is None:
     collect_ignore_glob.append("src/rectifold/engines/gpu/kernels.py")
 if find_spec("torch") is None or find_spec("safetensors") is None:
     collect_ignore_glob.append("src/rectifold/bench/deep/*")
+    collect_ignore_glob.append("tests/images.py")
