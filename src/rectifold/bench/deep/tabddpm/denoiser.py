@@ -46,11 +46,14 @@ class Denoiser(nn.Module):
         self.hidden = nn.Sequential(*hidden, nn.Linear(layers[-1], width))
 
     def forward(self, rows: Tensor, t: Tensor, labels: Tensor) -> Tensor:
-        """Answer for rows after step `t`, of classes with the codes `labels`."""
+        """Answer for rows after step `t`, of classes with the codes `labels`.
+
+        One step for each row, or one for all.
+        """
         every = torch.arange(len(self.classes), device=labels.device)
-        classes = (labels[:, None] == every).float() @ self.classes
+        classes = (labels[:, None] == every).float() @ functional.silu(self.classes)
         step = self.steps(waves(t, self.classes.shape[1]))
-        answer: Tensor = self.hidden(self.rows(rows) + step + functional.silu(classes))
+        answer: Tensor = self.hidden(self.rows(rows) + (step + classes))
         return answer
 
 

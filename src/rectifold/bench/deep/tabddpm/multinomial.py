@@ -126,9 +126,13 @@ class Multinomial:
         -------
         Tensor of shape (n_rows, n_slots)
         """
+        return self.segments.normalised(self._odds(start, row, t))
+
+    def _odds(self, start: Tensor, row: Tensor, t: Tensor) -> Tensor:
+        """Give the same but for a summand in each column."""
         beta = self._beta[t, None]
         step = torch.log((1 - beta) * row + beta * torch.exp(-self.segments.log_size))
-        return self.segments.normalised(self.before(start, t) + step)
+        return self.before(start, t) + step
 
     def loss(self, codes: Tensor, row: Tensor, t: Tensor, logits: Tensor) -> Tensor:
         """Give the part of each row in the bound on its log likelihood, per column.
@@ -162,7 +166,7 @@ class Multinomial:
 
     def back(self, row: Tensor, t: Tensor, logits: Tensor) -> Tensor:
         """Draw rows before step `t`, as zeros and ones, from rows after it."""
-        estimate = self.posterior(self.segments.normalised(logits), row, t)
-        # Gumbel's trick: the highest of disturbed logarithms is a draw.
+        estimate = self._odds(self.segments.normalised(logits), row, t)
+        # Gumbel's trick: the highest of disturbed logarithms is a draw, whatever their sum.
         disturbed = estimate - torch.empty_like(estimate).exponential_().clamp_(min=_TINY).log_()
         return self.segments.one_hot(self.segments.highest(disturbed))

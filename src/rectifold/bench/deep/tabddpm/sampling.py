@@ -69,7 +69,8 @@ class Block:
         device = diffusion.device
         self.rows = torch.zeros(size, diffusion.width, device=device)
         self.labels = torch.zeros(size, dtype=torch.int64, device=device)
-        self.t = torch.zeros(size, dtype=torch.int64, device=device)
+        # All rows are at the same step.
+        self.t = torch.zeros(1, dtype=torch.int64, device=device)
         self.repeated = Repeated(self.step, device)
 
     def firsts(self, n_rows: int) -> range:
