@@ -11,7 +11,7 @@ import pandas as pd
 from rectifold.bench.deep.records import BOTH, REAL, SYNTHETIC
 from rectifold.bench.report.document import GMR, NONE, Figure, Part, Section, Table
 from rectifold.bench.report.figures import bars
-from rectifold.bench.report.wording import NOTHING, count, listing, number, pvalue, spread
+from rectifold.bench.report.wording import NOTHING, count, listing, number, pvalue, span, spread
 from rectifold.bench.statistics import TIE, against
 
 
@@ -55,7 +55,9 @@ def section(rows: pd.DataFrame) -> Section:
                 sort = "equal" if abs(mean) <= TIE else "higher" if mean > 0 else "lower"
                 verdicts[sort].append(name)
     settings = json.loads(next(iter(rows["settings"].dropna()), "{}"))
-    seeds, draws = rows["seed"].nunique(), int(rows["sample"].max())
+    seeds = rows["seed"].nunique()
+    drawn = rows[rows["sample"] > 0].groupby(["dataset", "method", "seed"])["sample"].nunique()
+    draws = f"{span(drawn.min(), drawn.max())} times" if len(drawn) else "not yet"
     words = [f"{what} on {listing(found)}" for what, found in verdicts.items() if found] or [
         "not known yet"
     ]
@@ -65,7 +67,7 @@ def section(rows: pd.DataFrame) -> Section:
         f"Every set was split {count(seeds, 'time')} (80 % to train on); GMR with its defaults saw "
         "the training part alone. TabDDPM, trained on that part raw or cleaned "
         f"({settings.get('iterations', 0):,} iterations, {settings.get('timesteps', 0):,} steps of "
-        f"diffusion), drew as many rows as it was trained on, {count(draws, 'time')}. The "
+        f"diffusion), drew as many rows as it was trained on, {draws}. The "
         "classifier is scikit-learn's HistGradientBoostingClassifier with its defaults; it is "
         "tested on the real rows that were set aside. Trained on real rows alone it is the "
         "control: it shows whether the model matters at all.",
