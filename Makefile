@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 SUDO := $(shell test "$$(id -u)" = 0 || echo sudo)
 
 .PHONY: demo test test-browser test-slow test-gpu lint bench-gpu bench-speed bench-costs bench-memory \
-	bench-report bench-approximate bench-dask browser bench-paper bench-adaptive bench-candidates bench-choosing clean
+	bench-report bench-approximate bench-dask browser docs bench-paper bench-adaptive bench-candidates bench-choosing clean
 .DEFAULT_GOAL := demo
 
 demo: $(VENV)/.installed ## Clean the embedded data set and see whether that helps
@@ -31,6 +31,13 @@ lint: $(VENV)/.installed ## Style and types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+docs: $(VENV)/.installed ## The site, into build/docs; a warning is an error
+	$(BIN)/python -m pip install --quiet --editable '.[docs]'
+	rm -rf build/docs docs/api/generated docs/gallery
+	$(BIN)/python -m sphinx --fail-on-warning --keep-going --quiet -c docs . build/docs
+	$(BIN)/python docs/check_links.py build/docs
+	@echo "the site is in build/docs/index.html"
 
 bench-speed: $(VENV)/.installed ## Our search beside the paper's own way, in one run; how both grow
 	$(BIN)/python benchmarks/speed.py
@@ -86,7 +93,7 @@ browser: $(VENV)/.installed
 	$(BIN)/python -m pip install --quiet --editable '.[browser]'
 
 clean: ## Remove what the other commands made
-	rm -rf $(VENV) dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage* rectifold-demo
+	rm -rf $(VENV) dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage* rectifold-demo docs/gallery docs/api/generated
 
 $(VENV)/.installed: pyproject.toml
 	$(PYTHON) -m venv $(VENV)

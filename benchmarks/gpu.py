@@ -18,7 +18,7 @@ The floor: the array crosses to the device once, and every pair of points that t
 takes two operations for each of its columns; both over ceilings measured in the same run. The
 larger is the floor.
 
-Needs a CUDA device. Results go to results/gpu/engine.json, and as a table to docs/speed.md; what
+Needs a CUDA device. Results go to results/gpu/engine.json, and as a table to docs/guide/speed.md; what
 is not named stays as it was.
 """
 
@@ -43,7 +43,7 @@ from rectifold.rectification import Rectification
 from rectifold.space import to_points
 
 FOLDER = ROOT / "results" / "gpu"
-PAGE = ROOT / "docs" / "speed.md"
+PAGE = ROOT / "docs" / "guide" / "speed.md"
 MARK = "<!-- written by benchmarks/gpu.py -->"
 #: A set of ten million rows, which no CPU is asked about.
 SYNTHETIC = "synthetic"

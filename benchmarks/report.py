@@ -21,7 +21,7 @@ from memory import peak_megabytes
 from recording import Peak, write
 from rectifold import GMR
 
-#: What docs/report.md calls the tables.
+#: What docs/guide/report.md calls the tables.
 NAMES = {"overlap": "classes that overlap a little", "noise": "labels that are noise"}
 CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium")
 #: Waits until a frame has been drawn.
@@ -86,7 +86,7 @@ def in_a_browser(page: Path) -> dict[str, object]:
 
 
 def line(one: dict[str, object]) -> str:
-    """Write a result as a line of the table in docs/report.md."""
+    """Write a result as a line of the table in docs/guide/report.md."""
 
     def spread(times: dict[str, dict[str, int]]) -> str:
         middle = sorted(lever["median"] for lever in times.values())

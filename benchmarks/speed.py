@@ -13,7 +13,7 @@ or equally far. The votes of all those rows are counted once more, plainly, in f
 canonical order, and compared with ours.
 
 Results go to results/speed/exact_engine.json after every data set, and as a table to
-docs/speed.md at the end; sets that are not named stay as they were.
+docs/guide/speed.md at the end; sets that are not named stay as they were.
 """
 
 import argparse
@@ -38,7 +38,7 @@ SHORT = 5.0
 TURNS = 5
 #: Rows decided otherwise of which the votes are counted once more, at most.
 RECOUNTED = 300
-PAGE = Path(__file__).parents[1] / "docs" / "speed.md"
+PAGE = Path(__file__).parents[1] / "docs" / "guide" / "speed.md"
 MARK = "<!-- written by benchmarks/speed.py -->"
 
 

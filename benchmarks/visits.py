@@ -1,4 +1,4 @@
-"""What a cluster does, timed piece by piece: the constants of the plan in docs/scaling.md.
+"""What a cluster does, timed piece by piece: the constants of the plan in docs/guide/dask.md.
 
     python benchmarks/visits.py [ROWS ...]
 

@@ -22,7 +22,7 @@ def printed(script, *arguments):
 def test_the_report_is_that_of_the_store():
     told = printed("adaptive.py", "report")
     assert (RESULTS / "README.md").read_text() == told
-    documented = (ROOT / "docs" / "choosing.md").read_text()
+    documented = (ROOT / "docs" / "guide" / "choosing.md").read_text()
     for line in told.splitlines():
         if line.startswith(("| None", "| GMR-", "| Subsampling", "| Bagging")):
             assert line in documented
@@ -35,6 +35,6 @@ def test_the_report_is_that_of_the_store():
 def test_the_candidates_are_those_of_the_pool():
     told = printed("candidates.py", "report")
     assert (RESULTS / "candidates.md").read_text() == told
-    documented = (ROOT / "docs" / "choosing.md").read_text()
+    documented = (ROOT / "docs" / "guide" / "choosing.md").read_text()
     for gain in re.findall(r"\| ([+-]\d\.\d+) \|$", told.partition("\n\nWithout")[0], re.MULTILINE):
         assert gain in documented

@@ -55,7 +55,7 @@ def test_the_registry_has_the_papers_methods_and_classifiers_under_its_names():
 
 
 def test_the_documentation_lists_every_name():
-    text = (Path(__file__).parents[1] / "docs" / "experiments.md").read_text()
+    text = (Path(__file__).parents[1] / "docs" / "guide" / "experiments.md").read_text()
     for entry in (*bench.METHODS.values(), *bench.CLASSIFIERS.values()):
         assert f"`{entry.name}`" in text
         assert f"`{entry.short}`" in text

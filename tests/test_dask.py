@@ -707,7 +707,7 @@ def test_what_is_published_is_made_from_the_results_beside_it():
         name: json.loads((root / "results" / "dask" / f"{name}.json").read_text())
         for name in ("out_of_core", "overhead", "billion")
     }
-    text = (root / "docs" / "scaling.md").read_text()
+    text = (root / "docs" / "guide" / "dask.md").read_text()
     assert billion.table(results["billion"]["stages"]) in text
     assert f"That is {results['billion']['seconds'] / 3600:.1f} hours" in text
     run = results["out_of_core"]

@@ -31,7 +31,7 @@ from rectifold.space import EXACT_METRICS, Points
 #: Engines by name, for the metrics of the exact one.
 ENGINES = ("exact", "approximate", "gpu")
 #: "auto" takes a GPU from so many numbers on; from the second where torch is not loaded yet, which
-#: takes seconds. Measured: docs/speed.md.
+#: takes seconds. Measured: docs/guide/speed.md.
 _PAYS, _PAYS_TO_LOAD = 2_000_000, 20_000_000
 
 

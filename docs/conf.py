@@ -1,0 +1,90 @@
+"""How the site is built: `make docs`.
+
+The whole repository is the source, so that a link from a page to results, benchmarks or code is the
+same link in a checkout and on the site.
+"""
+
+import os
+import sys
+from pathlib import Path
+
+import rectifold
+
+ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(Path(__file__).parent / "_extensions"))
+# Examples are run in processes of the build's own; none of them draws on a screen.
+os.environ.setdefault("MPLBACKEND", "Agg")
+
+project = "rectifold"
+author = "The rectifold developers"
+project_copyright = f"2026, {author}"
+version = release = rectifold.__version__
+
+extensions = [
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "numpydoc",
+    "myst_parser",
+    "sphinx_design",
+    "sphinx_copybutton",
+    "sphinx_gallery.gen_gallery",
+    "formulas",
+    "front",
+]
+root_doc = "docs/index"
+include_patterns = ["docs/**", "results/**.md", "CHANGELOG.md"]
+exclude_patterns = ["docs/_*", "docs/gallery/*.ipynb", "build", ".*", "rectifold-demo", "src"]
+nitpicky = True
+nitpick_ignore_regex = [
+    # Types of other libraries, which are not linked: that would need the network.
+    (r"py:obj", r"\w+"),
+    (
+        r"py:.*",
+        r"(numpy|pandas|scipy|sklearn|imblearn|matplotlib|torch|dask|pyarrow|polars|distributed)\..*",
+    ),
+]
+
+templates_path = [str(ROOT / "docs" / "_templates")]
+autosummary_generate = True
+autodoc_typehints = "none"
+numpydoc_show_class_members = False
+numpydoc_class_members_toctree = False
+
+myst_enable_extensions = ["colon_fence", "dollarmath", "deflist", "fieldlist", "attrs_inline"]
+myst_heading_anchors = 3
+
+sphinx_gallery_conf = {
+    "examples_dirs": str(ROOT / "examples"),
+    "gallery_dirs": "docs/gallery",
+    "filename_pattern": r"/plot_",
+    "ignore_pattern": r"/(?!plot_)[^/]*\.py$",
+    "download_all_examples": False,
+    "remove_config_comments": True,
+    "abort_on_example_error": True,
+    "show_memory": False,
+    "show_signature": False,
+    "plot_gallery": "True",
+    "min_reported_time": 0,
+}
+
+html_theme = "pydata_sphinx_theme"
+html_title = "rectifold"
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
+html_favicon = "_static/mark.svg"
+html_show_sourcelink = False
+html_copy_source = False
+html_theme_options = {
+    "logo": {
+        "image_light": "_static/mark.svg",
+        "image_dark": "_static/mark.svg",
+        "text": "rectifold",
+    },
+    "show_toc_level": 2,
+    "navigation_with_keys": False,
+    "footer_start": ["copyright"],
+    "footer_end": [],
+    "secondary_sidebar_items": ["page-toc"],
+    "header_links_before_dropdown": 7,
+}
+html_sidebars = {"docs/index": []}
