@@ -2,10 +2,11 @@
 
     python benchmarks/billion.py
 
-Works out, for the table of big_table.py with 1,000,000,000 rows, what each stage of docs/guide/dask.md
-reads, computes, sends and gathers: from results/dask/visits.json (benchmarks/visits.py: pieces of
-the work at that size, on one core) and results/dask/out_of_core.json (how many rows are left to be
-searched for). Nothing of that size was run.
+Works out, for the table of big_table.py with 1,000,000,000 rows, what each stage of
+docs/guide/dask.md reads, computes, sends and gathers: from results/dask/visits.json
+(benchmarks/visits.py: pieces of the work at that size, on one core) and
+results/dask/out_of_core.json (how many rows are left to be searched for). Nothing of that size was
+run.
 """
 
 import math

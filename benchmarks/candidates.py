@@ -152,6 +152,7 @@ def report() -> None:
     pool = [name for name in rows[0]["settings"] if name != "None"]
     auto = frozenset(one.name for one in candidates("auto", GMR(), None, None))
     sets = sorted({row["dataset"] for row in rows})
+    print("# Settings to choose from\n")
     print(f"{len(rows)} cells, {len(sets)} data sets.\n")
     print("| settings to choose from | mean gain in AUPRC |\n|---|---|")
     for name, part in (

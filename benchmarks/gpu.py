@@ -18,8 +18,8 @@ The floor: the array crosses to the device once, and every pair of points that t
 takes two operations for each of its columns; both over ceilings measured in the same run. The
 larger is the floor.
 
-Needs a CUDA device. Results go to results/gpu/engine.json, and as a table to docs/guide/speed.md; what
-is not named stays as it was.
+Needs a CUDA device. Results go to results/gpu/engine.json, and as a table to
+docs/guide/speed.md; what is not named stays as it was.
 """
 
 import argparse

@@ -55,7 +55,9 @@ def problems(site: Path) -> Iterator[str]:
     str
         The page, and what is wrong.
     """
-    pages = {path.resolve(): Page(path.read_text()) for path in sorted(site.rglob("*.html"))}
+    # What is in _static besides is the theme's, such as parts of its templates.
+    found = (path for path in site.rglob("*.html") if "_static" not in path.parts)
+    pages = {path.resolve(): Page(path.read_text()) for path in sorted(found)}
     for path, page in pages.items():
         where = path.relative_to(site.resolve())
         for tag, key, link in page.links:
@@ -71,9 +73,13 @@ def problems(site: Path) -> Iterator[str]:
                 target /= "index.html"
             if not target.exists():
                 yield f"{where}: {link} leads nowhere"
-            elif parts.fragment and target in pages:
-                if unquote(parts.fragment) not in pages[target].anchors:
-                    yield f"{where}: {link} has no such place"
+            elif parts.fragment and not _has(pages.get(target), unquote(parts.fragment)):
+                yield f"{where}: {link} has no such place"
+
+
+def _has(page: Page | None, anchor: str) -> bool:
+    """Tell whether a page has a place; of what is no page nobody knows."""
+    return page is None or anchor in page.anchors
 
 
 def main(folder: str) -> int:

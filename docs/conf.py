@@ -6,6 +6,7 @@ same link in a checkout and on the site.
 
 import os
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import rectifold
@@ -30,10 +31,11 @@ extensions = [
     "sphinx_gallery.gen_gallery",
     "formulas",
     "front",
+    "snippets",
 ]
 root_doc = "docs/index"
 include_patterns = ["docs/**", "results/**.md", "CHANGELOG.md"]
-exclude_patterns = ["docs/_*", "docs/gallery/*.ipynb", "build", ".*", "rectifold-demo", "src"]
+exclude_patterns = ["docs/_*", "**/sg_*", "build", ".*", "rectifold-demo", "src"]
 nitpicky = True
 nitpick_ignore_regex = [
     # Types of other libraries, which are not linked: that would need the network.
@@ -46,6 +48,8 @@ nitpick_ignore_regex = [
 
 templates_path = [str(ROOT / "docs" / "_templates")]
 autosummary_generate = True
+# The pages on deep networks can be written without them.
+autodoc_mock_imports = [name for name in ("torch",) if find_spec(name) is None]
 autodoc_typehints = "none"
 numpydoc_show_class_members = False
 numpydoc_class_members_toctree = False
@@ -57,7 +61,7 @@ sphinx_gallery_conf = {
     "examples_dirs": str(ROOT / "examples"),
     "gallery_dirs": "docs/gallery",
     "filename_pattern": r"/plot_",
-    "ignore_pattern": r"/(?!plot_)[^/]*\.py$",
+    "ignore_pattern": r"(^|/)(?!plot_)[^/]*\.py$",
     "download_all_examples": False,
     "remove_config_comments": True,
     "abort_on_example_error": True,
@@ -66,6 +70,9 @@ sphinx_gallery_conf = {
     "plot_gallery": "True",
     "min_reported_time": 0,
 }
+
+# What is copied is what one types, without prompts and answers.
+copybutton_exclude = ".linenos, .gp, .go"
 
 html_theme = "pydata_sphinx_theme"
 html_title = "rectifold"

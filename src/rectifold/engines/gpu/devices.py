@@ -1,5 +1,7 @@
 """Devices of torch: which one is meant, how much fits on it, and products that are not abridged."""
 
+from __future__ import annotations
+
 import contextlib
 import numbers
 import threading
