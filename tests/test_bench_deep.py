@@ -258,6 +258,16 @@ class TestReport:
         assert not re.search(r'(src|href)="https?:', (out / "index.html").read_text())
 
 
+def test_status_says_what_a_store_of_either_experiment_has(store, capsys):
+    assert command(["bench", "status", "-s", str(store.folder)]) == 0
+    said = capsys.readouterr().out
+    assert "tabddpm: 1 data set, 2 methods" in said
+    frame = store.read()
+    for experiment in ("tabddpm", "longtail"):
+        rows = frame[frame["experiment"] == experiment]
+        assert re.search(rf"{rows['dataset'].iloc[0]}\s+{len(rows)}\s+0\s+\d+", said)
+
+
 class TestCommands:
     def refused(self, capsys, sentence, *arguments):
         assert command(["bench", "deep", *arguments]) == 2

@@ -445,12 +445,9 @@ class TestTraining:
 
 class TestTheExperiment:
     def test_all_methods_give_scores_better_than_chance(self):
-        data, stored, seen = small(), [], []
+        data, seen = small(), []
         with listening(lambda done, total: seen.append((done, total))):
-            results = list(
-                run(data, seeds=[0], epochs=4, device="cpu", recipe=SMALL, record=stored.append)
-            )
-        assert results == stored
+            results = list(run(data, seeds=[0], epochs=4, device="cpu", recipe=SMALL))
         assert {result["method"] for result in results} == set(METHODS)
         # One network serves three methods.
         assert seen[-1] == (12, 12)

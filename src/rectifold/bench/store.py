@@ -231,6 +231,23 @@ class Store:
             raise ValueError(f"no such columns: {sorted(unknown)}")
         self._append(row)
 
+    def mark(self) -> str:
+        """Tell what kind of store is in the folder, whatever was expected.
+
+        Returns
+        -------
+        str
+            As in `Layout.mark`; empty where there is none, or none that can be told.
+        """
+        if self.results.exists():
+            return str(self._mark())
+        try:
+            with open(self.journal, "rb") as file:
+                first = json.loads(file.readline())
+        except (FileNotFoundError, ValueError):
+            return ""
+        return str(first.get("format", "")) if isinstance(first, dict) else ""
+
     def check(self) -> None:
         """Refuse a store that this version can't read."""
         for folder in (self.folder, *self.folder.parents):

@@ -129,8 +129,7 @@ def status(store: StoreOption = _STORE) -> None:
     with _ready():
         from rectifold.cli import experiment
 
-        kept = _existing(store)
-        experiment.show_status(kept)
+        experiment.show_status(_existing(store, deep=_is_deep(store)))
     sys.stdout.flush()
 
 
@@ -213,6 +212,13 @@ def _grid(
     }
     given = {name: values for name, values in chosen.items() if values}
     return bench.Grid(sources, **given)  # type: ignore[arg-type]
+
+
+def _is_deep(folder: Path) -> bool:
+    from rectifold.bench import Store
+    from rectifold.bench.deep.records import DEEP
+
+    return Store(folder).mark() == DEEP.mark
 
 
 def _existing(folder: Path, *, deep: bool = False) -> Store:

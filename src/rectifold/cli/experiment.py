@@ -7,7 +7,7 @@ from datetime import timedelta
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-from rich.console import Group
+from rich.console import Console, Group
 from rich.live import Live
 from rich.progress_bar import ProgressBar
 from rich.table import Table
@@ -17,6 +17,8 @@ from rectifold.cli.terminal import console, plain_table
 from rectifold.cli.visible import visible
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from rectifold.bench import State, Store
 
 #: Errors that are shown in full; the store has the others.
@@ -108,10 +110,28 @@ def show_status(store: Store) -> None:
     store : Store
         One that exists.
     """
-    from rectifold.bench.store import FAILED, OK, TIMED_OUT
+    from rectifold.bench.store import FITS
 
     out = console(sys.stdout)
     frame = store.read()
+    show = _show_fits if store.layout is FITS else _show_deep
+    show(out, frame)
+    failed = frame.loc[frame["error"].notna(), ["dataset", "method", "error"]]
+    errors = failed.value_counts().rename("fits").reset_index()
+    for one in errors.head(_MOST_ERRORS).itertuples():
+        where = f"{visible(one.dataset)}, {visible(one.method)}"
+        fits = "1 fit" if one.fits == 1 else f"{one.fits:,} fits"
+        out.print(Text(f"{where}, {fits}: {visible(one.error, 200)}"), soft_wrap=True)
+    if len(errors) > _MOST_ERRORS:
+        out.print(Text(f"and {len(errors) - _MOST_ERRORS} more kinds of failure"))
+    if store.busy():
+        out.print(Text("A run is adding to it."))
+
+
+def _show_fits(out: Console, frame: pd.DataFrame) -> None:
+    """Print what there is of samplers with classifiers, under each protocol."""
+    from rectifold.bench.store import FAILED, OK, TIMED_OUT
+
     for protocol, rows in frame.groupby("protocol", sort=True):
         counts = {
             name: rows[name].nunique() for name in ("dataset", "method", "classifier", "seed")
@@ -139,13 +159,25 @@ def show_status(store: Store) -> None:
                 f"{spent / len(part) * missing / 3600:.2f}",
             )
         out.print("", table, "", sep="\n")
-    failed = frame.loc[frame["error"].notna(), ["dataset", "method", "error"]]
-    errors = failed.value_counts().rename("fits").reset_index()
-    for one in errors.head(_MOST_ERRORS).itertuples():
-        where = f"{visible(one.dataset)}, {visible(one.method)}"
-        fits = "1 fit" if one.fits == 1 else f"{one.fits:,} fits"
-        out.print(Text(f"{where}, {fits}: {visible(one.error, 200)}"), soft_wrap=True)
-    if len(errors) > _MOST_ERRORS:
-        out.print(Text(f"and {len(errors) - _MOST_ERRORS} more kinds of failure"))
-    if store.busy():
-        out.print(Text("A run is adding to it."))
+
+
+def _show_deep(out: Console, frame: pd.DataFrame) -> None:
+    """Print what there is of each experiment with deep networks."""
+    from rectifold.bench.report.wording import count
+    from rectifold.bench.store import FAILED, OK
+
+    for experiment, rows in frame.groupby("experiment", sort=True):
+        fits = rows[["method", "trained_on", "sample"]].drop_duplicates()
+        seeds = rows["seed"].nunique()
+        out.print(
+            Text(
+                f"{visible(experiment)}: {count(rows['dataset'].nunique(), 'data set')}, "
+                f"{count(rows['method'].nunique(), 'method')}, {count(seeds, 'seed')}"
+            )
+        )
+        table = plain_table(["data set"], ["done", "failed", "missing"])
+        for name, part in rows.groupby("dataset", sort=True):
+            ended = part["status"].value_counts()
+            cells = (ended.get(OK, 0), ended.get(FAILED, 0), len(fits) * seeds - len(part))
+            table.add_row(Text(visible(name, 24)), *(f"{cell:,}" for cell in cells))
+        out.print("", table, "", sep="\n")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from rectifold._versions import versions
@@ -29,7 +29,6 @@ def run(
     *,
     epochs: int = 200,
     device: Any = None,
-    record: Callable[[dict[str, Any]], None] | None = None,
     strategy: Any = "majority",
     recipe: Recipe | None = None,
     together: int = 1,
@@ -51,8 +50,6 @@ def run(
         Of each training.
     device : str, torch.device or None, default=None
         None takes a CUDA device if there is one, and else the CPU.
-    record : callable, optional
-        Called with each result before it is given, such as to store it.
     strategy : str or list, default="majority"
         The strict classes of GMR, as its `sampling_strategy`.
     recipe : Recipe, optional
@@ -94,15 +91,12 @@ def run(
             for (loss, seed), trained in zip(group, networks, strict=True):
                 asked = [name for name in named if METHODS[name] == loss]
                 for result in _of_one(trained, asked, data, strategy):
-                    result = {
+                    yield {
                         "method": result.pop("method"),
                         "seed": int(seed),
                         **result,
                         **_setting(data, trained, epochs, recipe, len(group)),
                     }
-                    if record is not None:
-                        record(result)
-                    yield result
 
     return results()
 
