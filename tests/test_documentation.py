@@ -3,6 +3,7 @@
 import importlib
 import inspect
 import re
+import runpy
 from pathlib import Path
 
 import pytest
@@ -52,3 +53,19 @@ def test_every_page_of_the_guide_is_in_its_table_of_contents():
     contents = (DOCS / "guide" / "index.md").read_text()
     pages = {page.stem for page in (DOCS / "guide").glob("*.md")} - {"index"}
     assert {page for page in pages if re.search(rf"^{page}$|<{page}>", contents, re.M)} == pages
+
+
+def test_links_that_lead_nowhere_and_fetches_from_elsewhere_are_found(tmp_path):
+    problems = runpy.run_path(str(DOCS / "check_links.py"))["problems"]
+    (tmp_path / "other.html").write_text('<h1 id="here">other</h1>')
+    (tmp_path / "one.html").write_text(
+        '<a href="other.html#here">good</a> <a href="https://example.org">elsewhere</a>'
+        '<a href="other.html#there">no place</a> <a href="none.html">no page</a>'
+        '<script src="https://example.org/x.js"></script> <img src="a%20picture.png">'
+    )
+    (tmp_path / "a picture.png").touch()
+    assert list(problems(tmp_path)) == [
+        "one.html: other.html#there has no such place",
+        "one.html: none.html leads nowhere",
+        "one.html: fetches https://example.org/x.js",
+    ]
