@@ -1,0 +1,52 @@
+"""Draw the pictures of docs/guide/method.md: rows, two votes, how sure they were, rows cleaned.
+
+python examples/method_pictures.py [FOLDER]
+"""
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure
+from plot_what_it_does import two_classes
+
+from rectifold import GMR
+from rectifold.plot import plot_confidence, plot_rectification
+
+IMAGES = Path(__file__).parents[1] / "docs" / "images"
+
+
+def panels(gmr: GMR, row: int | None = None) -> dict[str, Any]:
+    """Draw the three panels of a run, each in a figure of its own: a phone shows one at a time."""
+    figures = [Figure(figsize=(6.4, 6.4), layout="constrained") for _ in range(3)]
+    axes = [figure.add_subplot() for figure in figures]
+    # The two columns stand for nothing.
+    plot_rectification(gmr, row=row, axes=axes)[0].set(xlabel="", ylabel="")
+    for one in axes:
+        # A panel that stands alone needs no letter.
+        one.set_title(one.get_title().partition(") ")[2])
+    return dict(zip(("rows", "vote", "cleaned"), figures, strict=True))
+
+
+def most_certain(gmr: GMR) -> int:
+    """Choose the row with the highest vote for the majority among those removed as deep noise."""
+    record = gmr.rectification_
+    deep = np.flatnonzero(record.removed & (record.reason == "deep noise"))
+    return int(deep[record.majority_confidence[deep].argmax()])
+
+
+def main(folder: str | Path = IMAGES) -> None:
+    """Clean once, and draw what happened; alpha is 0.6 so that all three reasons occur."""
+    gmr = GMR(alpha=0.6)
+    gmr.fit_resample(*two_classes())
+    pictures = panels(gmr)
+    pictures["deep"] = panels(gmr, most_certain(gmr))["vote"]
+    pictures["confidence"] = Figure(figsize=(6.4, 5), layout="constrained")
+    plot_confidence(gmr, axes=pictures["confidence"].subplots(2, 1))
+    for name, figure in pictures.items():
+        figure.savefig(Path(folder) / f"method-{name}.png", dpi=110, metadata={"Software": None})
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:2])
