@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
-from plot_what_it_does import two_classes
 
+from plot_what_it_does import two_classes
 from rectifold import GMR
 from rectifold.plot import plot_confidence, plot_rectification
 
