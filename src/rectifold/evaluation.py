@@ -94,6 +94,33 @@ class Evaluation:
         How large the data is, and how many folds each figure is an average of.
     notes : list of str
         What methods warned of, such as a class that is too small to be cleaned.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_classification
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from rectifold import compare
+    >>> X, y = make_classification(n_samples=400, weights=[0.85], random_state=0)
+    >>> found = compare(X, y, classifiers={"LR": LogisticRegression()}, methods=["GMR", "ENN"])
+    >>> found
+    classifier  method                   AUPRC   difference, 95 % interval
+    LR          None                     0.746
+    LR          GMR                      0.713   -0.033  -0.115 to +0.049
+    LR          EditedNearestNeighbours  0.682   -0.064  -0.239 to +0.111
+    Leave your data alone: no method clearly helps; the others lost.
+
+    Of each line there is more, and each fold is there too:
+
+    >>> line = found.lines[1]
+    >>> line.method, line.verdict, round(line.holm, 2)
+    ('GMR', 'makes no clear difference', 0.66)
+    >>> found.to_frame()[["method", "auprc", "roc_auc", "brier"]].round(2)
+                        method  auprc  roc_auc  brier
+    0                     None   0.75     0.89   0.07
+    1                      GMR   0.71     0.88   0.08
+    2  EditedNearestNeighbours   0.68     0.89   0.10
+    >>> [round(fit["auprc"], 2) for fit in found.folds if fit["method"] == "GMR"]
+    [0.79, 0.79, 0.64, 0.77, 0.57]
     """
 
     lines: list[Line]

@@ -44,7 +44,26 @@ def listening(listener: Listener) -> Iterator[None]:
 
 @contextmanager
 def muted() -> Iterator[None]:
-    """Report nothing inside the ``with`` block: parts of longer work that reports by itself."""
+    """Report nothing inside the ``with`` block: parts of longer work that reports by itself.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_classification
+    >>> from sklearn.model_selection import StratifiedKFold
+    >>> from rectifold import GMR
+    >>> from rectifold.progress import listening, muted
+    >>> X, y = make_classification(n_samples=500, weights=[0.9], random_state=0)
+    >>> def told(done, total):
+    ...     print(f"{done} of {total}")
+    >>> with listening(told):
+    ...     for fold, (train, test) in enumerate(StratifiedKFold(3).split(X, y)):
+    ...         with muted():
+    ...             X_clean, y_clean = GMR().fit_resample(X[train], y[train])
+    ...         told(fold + 1, 3)
+    1 of 3
+    2 of 3
+    3 of 3
+    """
     with listening(lambda done, total: None):
         yield
 

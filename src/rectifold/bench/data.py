@@ -43,6 +43,19 @@ class Source:
         Its column of labels.
     home : str or None
         For a set of the paper, the folder of the loader's cache.
+
+    See Also
+    --------
+    paper_sources : Names data sets of the paper.
+
+    Examples
+    --------
+    A table of one's own has two classes, of which the rarer one is to be found. Nothing is read
+    yet:
+
+    >>> from rectifold.bench import Source
+    >>> Source("loans", path="loans.csv", target="defaulted")
+    Source(name='loans', path='loans.csv', target='defaulted', home=None)
     """
 
     name: str
@@ -121,6 +134,14 @@ def paper_sources(names: Sequence[str], home: str | Path | None = None) -> list[
     -------
     list of Source
         Nothing is read yet.
+
+    Examples
+    --------
+    >>> from rectifold.bench import paper_sources
+    >>> [source.name for source in paper_sources(["ecoli", "wine_quality"])]
+    ['ecoli', 'wine_quality']
+    >>> len(paper_sources([]))
+    27
     """
     for name in names:
         if name not in PAPER_DATASETS:

@@ -110,6 +110,23 @@ class Grid:
         By default the paper's five.
     protocols : sequence of str
         By default the honest one alone.
+
+    Examples
+    --------
+    >>> from rectifold.bench import Grid, Source, classifier, method, paper_sources
+    >>> grid = Grid(
+    ...     sources=[Source("loans", "loans.csv", target="defaulted"), *paper_sources(["ecoli"])],
+    ...     methods=[method("None"), method("GMR"), method("ENN")],
+    ...     classifiers=[classifier("LR"), classifier("RF")],
+    ... )
+    >>> len(grid)
+    60
+
+    That is 2 data sets, 3 methods, 2 classifiers and the paper's 5 seeds, by the order in which
+    nothing leaks:
+
+    >>> grid.seeds, grid.protocols
+    ((42, 0, 1, 2, 3), ('train-only',))
     """
 
     sources: Sequence[Source]

@@ -20,7 +20,17 @@ WRAPPER = "wrapper"
 
 
 class BenchProblem(ValueError):  # noqa: N818 - it is shown to people, who read no class names
-    """What was asked of an experiment can't be done; the message is one sentence."""
+    """What was asked of an experiment can't be done; the message is one sentence.
+
+    Examples
+    --------
+    >>> from rectifold.bench import BenchProblem, method
+    >>> try:
+    ...     method("SMOT")
+    ... except BenchProblem as problem:
+    ...     print(problem)
+    there is no method 'SMOT'; did you mean 'SMOTE'? There are 'None', 'GMR', ...
+    """
 
 
 @dataclass(frozen=True)
@@ -44,6 +54,30 @@ class Entry:
     revision : str or None
         Goes up when the answers of a method of our own change; by default the version of the
         library behind `path` stands for that.
+
+    See Also
+    --------
+    method : Finds a sampler that is known, or by its import path.
+    classifier : Finds a classifier.
+
+    Examples
+    --------
+    One is made by hand where a method needs arguments. It takes a name of its own, so that its
+    results do not mix with those of other arguments.
+
+    >>> from rectifold.bench import Entry
+    >>> gentle = Entry("GMR-gentle", "gentle", "rectifold:GMR", options={"gamma": 0.0})
+    >>> gentle.make(seed=42)
+    GMR(gamma=0.0, random_state=42)
+
+    One that takes the classifier itself is of the kind "wrapper":
+
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> bagged = Entry(
+    ...     "Bagged", "Bagged", "rectifold.bench.controls:Bagging", "wrapper", {"n_estimators": 3}
+    ... )
+    >>> type(bagged.wrap(LogisticRegression(), seed=42)).__name__
+    'Bagging'
     """
 
     name: str
@@ -240,6 +274,8 @@ def method(name: str) -> Entry:
     >>> from rectifold.bench import method
     >>> method("ENN").name
     'EditedNearestNeighbours'
+    >>> method("clusters=imblearn.under_sampling:ClusterCentroids").make(seed=42)
+    ClusterCentroids(random_state=42)
     """
     return _named(name, {**METHODS, **WRAPPERS}, "method", "cleaning", "fit_resample")
 
@@ -257,6 +293,15 @@ def classifier(name: str) -> Entry:
     -------
     Entry
         What `Grid` takes.
+
+    Examples
+    --------
+    >>> from rectifold.bench import classifier
+    >>> classifier("lr").path
+    'sklearn.linear_model:LogisticRegression'
+    >>> trees = classifier("ET=sklearn.ensemble:ExtraTreesClassifier")
+    >>> trees.name, trees.make(seed=42)
+    ('ET', ExtraTreesClassifier(random_state=42))
     """
     return _named(name, CLASSIFIERS, "classifier", "classifier", "predict")
 

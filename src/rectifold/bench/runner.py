@@ -40,6 +40,16 @@ class State:
         An estimate; None before there is one.
     running : tuple of str
         What the workers are at.
+
+    Examples
+    --------
+    Whatever one gives to `run` as `watcher` is told of it:
+
+    >>> from rectifold.bench import State
+    >>> def watcher(state):
+    ...     print(f"{state.done} of {state.total} fits, {state.failed} failed")
+    >>> watcher(State(done=12, total=60, failed=1))
+    12 of 60 fits, 1 failed
     """
 
     done: int
@@ -87,6 +97,37 @@ def run(
     -------
     State
         How it ended.
+
+    Notes
+    -----
+    A script calls it under ``if __name__ == "__main__":``, since worker processes import the
+    script.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import pandas as pd
+    >>> from sklearn.datasets import make_classification
+    >>> from rectifold.bench import Grid, Source, Store, classifier, method, run
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> X, y = make_classification(n_samples=400, n_features=4, weights=[0.85], random_state=0)
+    >>> table = Path(folder.name) / "loans.csv"
+    >>> pd.DataFrame(X, columns=list("abcd")).assign(defaulted=y).to_csv(table, index=False)
+    >>> grid = Grid(
+    ...     sources=[Source("loans", str(table), target="defaulted")],
+    ...     methods=[method("None"), method("GMR")],
+    ...     classifiers=[classifier("LR")],
+    ...     seeds=[42],
+    ... )
+    >>> store = Store(Path(folder.name) / "results")
+    >>> state = run(grid, store, n_jobs=1)
+    >>> state.done, state.total, state.failed
+    (2, 2, 0)
+    >>> store.read()[["dataset", "method", "classifier", "seed", "status", "auprc"]].round(2)
+      dataset method classifier  seed status  auprc
+    0   loans    GMR         LR    42     ok   0.81
+    1   loans   None         LR    42     ok   0.82
     """
     if time_limit is not None and not time_limit > 0:
         raise BenchProblem(f"the time limit must be a number of seconds above 0, not {time_limit}")

@@ -103,12 +103,36 @@ class Store:
     layout : Layout
         What its rows hold.
 
+    Attributes
+    ----------
+    results, journal : pathlib.Path
+        The two files.
+    spool : pathlib.Path
+        A folder for what processes share while they work.
+    lock : pathlib.Path
+        Held by the process that adds rows.
+
     Examples
     --------
+    `rectifold.bench.run` adds rows, and this reads them:
+
     >>> import tempfile
     >>> from rectifold.bench import Store
-    >>> Store(tempfile.mkdtemp()).read().shape[0]
-    0
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> store = Store(folder.name)
+    >>> store.exists()
+    False
+    >>> with store.writing():
+    ...     for method, auprc in [("None", 0.61), ("GMR", 0.63)]:
+    ...         store.add(
+    ...             {"dataset": "loans", "method": method, "classifier": "LR", "seed": 42}
+    ...             | {"protocol": "train-only", "method_version": "1"}
+    ...             | {"status": "ok", "auprc": auprc}
+    ...         )
+    >>> store.read().pivot(index=["dataset", "seed"], columns="method", values="auprc")
+    method         GMR  None
+    dataset seed
+    loans   42    0.63  0.61
     """
 
     def __init__(self, folder: str | Path, layout: Layout = FITS) -> None:

@@ -59,6 +59,38 @@ class Rectification:
         The same as masks.
     certified : dask.array.Array of bool of shape (n_rows,)
         Rows whose neighbours were proved, not searched, to carry the row's own label.
+
+    See Also
+    --------
+    rectifold.Rectification : The same on one machine.
+
+    Examples
+    --------
+    >>> import dask.array as da
+    >>> from sklearn.datasets import make_classification
+    >>> from rectifold.dask import GMR
+    >>> X, y = make_classification(n_samples=1000, n_features=4, weights=[0.85],
+    ...                            flip_y=0.05, random_state=0)
+    >>> gmr = GMR()
+    >>> X_clean, y_clean = gmr.fit_resample(da.from_array(X, chunks=(500, 4)),
+    ...                                     da.from_array(y, chunks=500))
+    >>> record = gmr.rectification_
+    >>> record.summary()["removed"]
+    20
+    >>> record.reason
+    dask.array<concatenate, shape=(1000,), dtype=<U10, chunksize=(500,), chunktype=numpy.ndarray>
+    >>> frame = record.to_frame()
+    >>> frame[frame.reason == "intrusion"][["label", "predicted", "decision"]].compute()
+         label  predicted decision
+    323      0          1  removed
+    448      0          1  removed
+    957      0          1  removed
+
+    Other thresholds need no new search, and a record that fits in memory can be brought here:
+
+    >>> here = record.redecide(gamma=0).compute()
+    >>> here.removed.nonzero()[0]
+    array([323, 448, 957])
     """
 
     classes: Labels

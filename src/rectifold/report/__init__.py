@@ -61,6 +61,27 @@ class Report:
     ----------
     data : dict
         All that the report shows.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from sklearn.datasets import make_classification
+    >>> from rectifold import GMR
+    >>> X, y = make_classification(n_samples=1000, n_features=4, weights=[0.85],
+    ...                            flip_y=0.05, random_state=0)
+    >>> gmr = GMR()
+    >>> X_clean, y_clean = gmr.fit_resample(X, y)
+    >>> report = gmr.rectification_.report(title="What became of my rows")
+    >>> report.data["summary"]["removed"], report.data["summary"]["spared"]
+    (20, 13)
+    >>> report.html()[:15]
+    '<!doctype html>'
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     report.save(Path(folder) / "report.html")
+    ...     report.save(Path(folder) / "report.json")
+    ...     sorted(path.name for path in Path(folder).iterdir())
+    ['report.html', 'report.json']
     """
 
     def __init__(

@@ -47,6 +47,28 @@ def write_report(
     -------
     list of pathlib.Path
         The files written, the page first. They appear all together or not at all.
+
+    Examples
+    --------
+    The store is one that `rectifold.bench.run` has filled; here it is given some figures by hand.
+
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from rectifold.bench import Store
+    >>> from rectifold.bench.report import write_report
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> with Store(Path(folder.name) / "results").writing() as store:
+    ...     for method, auprc in [("None", 0.61), ("GMR", 0.63), ("SMOTE", 0.58)]:
+    ...         store.add(
+    ...             {"dataset": "loans", "method": method, "classifier": "LR", "seed": 42}
+    ...             | {"protocol": "train-only", "method_version": "1"}
+    ...             | {"status": "ok", "auprc": auprc, "versions": "{}"}
+    ...         )
+    >>> files = write_report(store, Path(folder.name) / "report", latex=True)
+    >>> files[0].relative_to(folder.name).as_posix()
+    'report/index.html'
+    >>> sorted({file.suffix for file in files})
+    ['.html', '.md', '.svg', '.tex']
     """
     folder = Path(folder)
     if folder.exists() and not folder.is_dir():

@@ -36,6 +36,20 @@ class LongTailed:
         Of the data set.
     ratio : float
         Training images of the largest class for each one of the smallest.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rectifold.bench.deep.longtail import LongTailed
+    >>> rng = np.random.default_rng(0)
+    >>> labels, labels_test = np.repeat([0, 1, 2], 40), np.repeat([0, 1, 2], 10)
+    >>> images = rng.integers(0, 256, (120, 32, 32, 3), dtype=np.uint8)
+    >>> images_test = rng.integers(0, 256, (30, 32, 32, 3), dtype=np.uint8)
+    >>> names = ("cats", "dogs", "frogs")
+    >>> whole = LongTailed(images, labels, images_test, labels_test, names, "pets", ratio=1.0)
+    >>> data = whole.cut(ratio=10, seed=0)
+    >>> data.name, data.counts, len(data.test_labels)
+    ('pets-LT10', array([40, 12,  4]), 30)
     """
 
     train_images: Images
@@ -178,6 +192,22 @@ def read_npz(train_path: str | Path, test_path: str | Path) -> LongTailed:
     -------
     LongTailed
         Named like the file of its training part.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import numpy as np
+    >>> from rectifold.bench.deep.longtail import read_npz
+    >>> rng, folder = np.random.default_rng(0), tempfile.TemporaryDirectory()
+    >>> paths = [Path(folder.name) / "pets.npz", Path(folder.name) / "pets-test.npz"]
+    >>> for path, counts in zip(paths, [(30, 6), (5, 5)]):
+    ...     labels = np.repeat([0, 1], counts)
+    ...     images = rng.integers(0, 256, (len(labels), 32, 32, 3), dtype=np.uint8)
+    ...     np.savez(path, X=images, y=labels, label_names=["cats", "dogs"])
+    >>> data = read_npz(*paths)
+    >>> data.name, data.names, data.counts, data.ratio
+    ('pets', ('cats', 'dogs'), array([30,  6]), 5.0)
     """
     X, y, names = _npz(Path(train_path))
     X_test, y_test, names_test = _npz(Path(test_path))
@@ -212,6 +242,29 @@ def read_cifar(folder: str | Path, classes: int = 10) -> LongTailed:
     -------
     LongTailed
         Balanced as yet; see `LongTailed.cut`.
+
+    Examples
+    --------
+    The folder is the one from the archive. Here it is a stand-in with 20 black images a file.
+
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import numpy as np
+    >>> from rectifold.bench.deep.longtail import read_cifar
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> inner = Path(folder.name) / "cifar-10-batches-bin"
+    >>> inner.mkdir()
+    >>> records = np.zeros((20, 1 + 32 * 32 * 3), dtype=np.uint8)
+    >>> records[:, 0] = np.arange(20) % 10
+    >>> for file in [*(f"data_batch_{number}" for number in range(1, 6)), "test_batch"]:
+    ...     records.tofile(inner / f"{file}.bin")
+    >>> names = "airplane automobile bird cat deer dog frog horse ship truck"
+    >>> _ = (inner / "batches.meta.txt").write_text(names)
+    >>> whole = read_cifar(folder.name)
+    >>> whole.name, whole.train_images.shape, whole.names[:3]
+    ('CIFAR-10', (100, 32, 32, 3), ('airplane', 'automobile', 'bird'))
+    >>> whole.cut(ratio=10, seed=0).counts
+    array([10,  7,  5,  4,  3,  2,  2,  1,  1,  1])
     """
     if classes not in (10, 100):
         raise BenchProblem(f"there are CIFAR-10 and CIFAR-100, and no CIFAR-{classes}")

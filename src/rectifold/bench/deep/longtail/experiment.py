@@ -63,6 +63,29 @@ def run(
         Plain values: "method", "seed", the scores ("balanced_accuracy", "many", "medium", "few",
         "per_class"), what GMR "removed" of each class, seconds, and what all that was measured on.
         Progress is reported in epochs of all trainings.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rectifold.bench.deep.longtail import LongTailed, Recipe, run
+    >>> rng = np.random.default_rng(0)
+    >>> def some(labels):  # rare images are brighter
+    ...     least = 100 * labels[:, None, None, None]
+    ...     return rng.integers(least, least + 100, (len(labels), 32, 32, 3), dtype=np.uint8)
+    >>> labels, labels_test = np.repeat([0, 1], [24, 12]), np.repeat([0, 1], 5)
+    >>> names = ("common", "rare")
+    >>> data = LongTailed(
+    ...     some(labels), labels, some(labels_test), labels_test, names, "shades", ratio=2.0
+    ... )
+    >>> small = Recipe(batch=12, width=4, blocks=1)
+    >>> results = run(
+    ...     data, ["CE", "CE-Linear", "GMR-Feature"], [0], epochs=1, device="cpu", recipe=small
+    ... )
+    >>> for result in results:
+    ...     print(result["method"], result["seed"], len(result["per_class"]), result["removed"])
+    CE 0 2 None
+    CE-Linear 0 2 None
+    GMR-Feature 0 2 [0, 0]
     """
     named = list(dict.fromkeys(method(name) for name in methods))
     if not named:

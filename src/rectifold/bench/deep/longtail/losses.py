@@ -86,6 +86,10 @@ def weights_at(loss: str, counts: Ints, epoch: int, epochs: int) -> Floats:
 class Loss:
     """One of the losses, for training images of known classes.
 
+    Where classes are weighed, the loss of a batch is the sum of its images' losses, each times the
+    weight of its class, divided by the sum of these weights (not by the number of images), as in
+    the code published with LDAM (Cao et al. 2019).
+
     Weights are a tensor that is overwritten, never replaced: a recorded step goes on reading it.
 
     Parameters

@@ -23,6 +23,17 @@ class Recipe:
         Of stochastic gradient descent: the highest learning rate, its momentum, and weight decay.
     width, blocks : int
         Of the network; 16 and 5 are a ResNet-32.
+
+    Examples
+    --------
+    >>> from rectifold.bench.deep.longtail import Recipe
+    >>> Recipe()
+    Recipe(batch=128, rate=0.1, momentum=0.9, decay=0.0002, width=16, blocks=5)
+
+    A small network for a first try; what is not named stays as it is:
+
+    >>> Recipe(batch=32, width=4, blocks=1)
+    Recipe(batch=32, rate=0.1, momentum=0.9, decay=0.0002, width=4, blocks=1)
     """
 
     batch: int = 128

@@ -60,6 +60,30 @@ class Trainer:
         The mean loss of each epoch so far.
     recorded : bool
         Whether steps are replays.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rectifold.bench.deep.longtail import LongTailed, Recipe, Trainer
+    >>> rng = np.random.default_rng(0)
+    >>> def some(labels):  # rare images are brighter
+    ...     least = 100 * labels[:, None, None, None]
+    ...     return rng.integers(least, least + 100, (len(labels), 32, 32, 3), dtype=np.uint8)
+    >>> labels, labels_test = np.repeat([0, 1], [24, 12]), np.repeat([0, 1], 5)
+    >>> names = ("common", "rare")
+    >>> data = LongTailed(
+    ...     some(labels), labels, some(labels_test), labels_test, names, "shades", ratio=2.0
+    ... )
+    >>> small = Recipe(batch=12, width=4, blocks=1)
+    >>> trainer = Trainer(data, "LDAM", epochs=2, device="cpu", recipe=small)
+    >>> while trainer.epoch < trainer.epochs:
+    ...     for _ in trainer.steps():
+    ...         pass
+    ...     mean_loss = trainer.end()
+    >>> len(trainer.losses)
+    2
+    >>> trainer.result().predict(data.test_images).shape
+    (10,)
     """
 
     def __init__(
@@ -246,6 +270,27 @@ def train_together(
     -------
     list of Trained
         In the same order.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rectifold.bench.deep.longtail import LongTailed, Recipe, Trainer, train_together
+    >>> rng = np.random.default_rng(0)
+    >>> def some(labels):  # rare images are brighter
+    ...     least = 100 * labels[:, None, None, None]
+    ...     return rng.integers(least, least + 100, (len(labels), 32, 32, 3), dtype=np.uint8)
+    >>> labels, labels_test = np.repeat([0, 1], [24, 12]), np.repeat([0, 1], 5)
+    >>> names = ("common", "rare")
+    >>> data = LongTailed(
+    ...     some(labels), labels, some(labels_test), labels_test, names, "shades", ratio=2.0
+    ... )
+    >>> small = Recipe(batch=12, width=4, blocks=1)
+    >>> trainers = [
+    ...     Trainer(data, "CE", epochs=1, seed=seed, device="cpu", recipe=small) for seed in (0, 1)
+    ... ]
+    >>> networks = train_together(trainers)
+    >>> [len(trained.losses) for trained in networks]
+    [1, 1]
     """
     total = sum(trainer.epochs for trainer in trainers) if total is None else total
     while unfinished := [trainer for trainer in trainers if trainer.epoch < trainer.epochs]:
@@ -282,7 +327,31 @@ def train(
     Returns
     -------
     Trained
-        The network, in evaluation mode.
+        The network, in evaluation mode: its `predict` gives classes of images, its `features` what
+        the last layer sees of them, and `losses` are the mean losses of the epochs.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rectifold.bench.deep.longtail import LongTailed, Recipe, train
+    >>> rng = np.random.default_rng(0)
+    >>> def some(labels):  # rare images are brighter
+    ...     least = 100 * labels[:, None, None, None]
+    ...     return rng.integers(least, least + 100, (len(labels), 32, 32, 3), dtype=np.uint8)
+    >>> labels, labels_test = np.repeat([0, 1], [24, 12]), np.repeat([0, 1], 5)
+    >>> names = ("common", "rare")
+    >>> data = LongTailed(
+    ...     some(labels), labels, some(labels_test), labels_test, names, "shades", ratio=2.0
+    ... )
+    >>> small = Recipe(batch=12, width=4, blocks=1)
+    >>> trained = train(data, "CB", epochs=1, device="cpu", recipe=small)
+    >>> trained.predict(data.test_images).shape
+    (10,)
+
+    Features can be cleaned as the rows of any other table; a ResNet-32 has 64 of them.
+
+    >>> trained.features(data.train_images).shape
+    (36, 16)
     """
     trainer = Trainer(data, loss, epochs=epochs, seed=seed, device=device, recipe=recipe)
     return train_together([trainer])[0]

@@ -55,7 +55,7 @@ class TabDDPM(BaseEstimator):
         Share of hidden numbers that are left out in training.
 
     batch_size : int, default=4096
-        Rows of a batch; a smaller table has smaller batches.
+        Rows of a batch, drawn with replacement; a smaller table has smaller batches.
 
     iterations : int, default=10_000
         Batches in all.
@@ -89,8 +89,15 @@ class TabDDPM(BaseEstimator):
 
     Notes
     -----
-    A column of numbers with few different values, such as 0 and 1, is better named in
-    `categorical`: its quantiles don't make it normal.
+    Only columns that are named in `categorical` of `fit` are categories; a dtype says nothing. A
+    column of words, or of pandas' dtype ``category``, that is not named there is refused, since
+    its values are no numbers. A column of numbers with few different values, such as 0 and 1, is
+    better named there too: its quantiles don't make it normal.
+
+    Every batch is drawn from the table anew, with replacement. The loss of a row is the mean squared
+    error of the noise of its numbers, plus the bound on the log likelihood of its categories, per
+    column. The bound leaves out the term of the prior, which depends on no weight of the network;
+    so it is a measure to compare networks by, and no likelihood.
 
     Examples
     --------
@@ -157,7 +164,8 @@ class TabDDPM(BaseEstimator):
         y : array-like of shape (n_rows,)
             Classes, of at least 5 rows each.
         categorical : sequence of int, str or bool, default=None
-            Positions or names of the columns of categories, or a mask; all others are numbers.
+            Positions or names of the columns of categories, or a mask. All others must hold
+            numbers: no dtype makes a column one of categories.
 
         Returns
         -------
