@@ -32,6 +32,7 @@ extensions = [
     "formulas",
     "front",
     "snippets",
+    "members",
 ]
 root_doc = "docs/index"
 include_patterns = ["docs/**", "results/**.md", "CHANGELOG.md"]
@@ -51,6 +52,9 @@ autosummary_generate = True
 # The pages on deep networks can be written without them.
 autodoc_mock_imports = [name for name in ("torch",) if find_spec(name) is None]
 autodoc_typehints = "none"
+autodoc_member_order = "bysource"
+maximum_signature_line_length = 70
+toc_object_entries_show_parents = "hide"
 numpydoc_show_class_members = False
 numpydoc_class_members_toctree = False
 

@@ -94,6 +94,8 @@ class Evaluation:
         How large the data is, and how many folds each figure is an average of.
     notes : list of str
         What methods warned of, such as a class that is too small to be cleaned.
+    verdict : str
+        The answer, in plain words.
 
     Examples
     --------

@@ -115,12 +115,12 @@ class Rectification:
     thresholds: Thresholds
     setting: Setting
     certified: Bools
-    #: Row labels of the caller's pandas frame, where it had them.
+    # Row labels of the caller's pandas frame, where it had them.
     index: Any = None
-    #: What a report can show besides; None in copies, pickles and records of many settings, and
-    #: for rows on a GPU.
+    # What a report can show besides; None in copies, pickles and records of many settings, and
+    # for rows on a GPU.
     exhibits: Exhibits | None = None
-    #: What a sample of rows tells of approximate neighbours; None where all are the true ones.
+    # What a sample of rows tells of approximate neighbours; None where all are the true ones.
     check: Check | None = None
 
     @property

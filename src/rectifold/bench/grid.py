@@ -166,6 +166,8 @@ class Grid:
     def tasks(self, shapes: Mapping[str, Shape]) -> list[Task]:
         """List the resamplings in the order in which they are worth doing.
 
+        :meta private:
+
         Parameters
         ----------
         shapes : mapping of str to Shape

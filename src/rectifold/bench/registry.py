@@ -54,6 +54,8 @@ class Entry:
     revision : str or None
         Goes up when the answers of a method of our own change; by default the version of the
         library behind `path` stands for that.
+    version : str
+        What tells results of this method from those of an older or newer one.
 
     See Also
     --------

@@ -101,7 +101,7 @@ class Store:
     folder : path-like
         Where; it need not exist.
     layout : Layout
-        What its rows hold.
+        What its rows hold; by default one classifier after one sampler on one split.
 
     Attributes
     ----------

@@ -59,6 +59,8 @@ class Rectification:
         The same as masks.
     certified : dask.array.Array of bool of shape (n_rows,)
         Rows whose neighbours were proved, not searched, to carry the row's own label.
+    accuracy : None
+        All neighbours are the true ones.
 
     See Also
     --------
@@ -97,14 +99,14 @@ class Rectification:
     sizes: Ints
     thresholds: Thresholds
     setting: Setting
-    #: The table, and how many rows each partition has.
+    # The table, and how many rows each partition has.
     parts: Parts
     counts: tuple[int, ...]
-    #: What became of rows without a certificate, and which rows those are: see `line.Searched`.
+    # What became of rows without a certificate, and which rows those are: see `line.Searched`.
     outcomes: list[Any]
     edges: list[tuple[int, int]]
     n_certified: int
-    #: See `rectifold.rectification.count_fates`.
+    # See `rectifold.rectification.count_fates`.
     fates: Ints
 
     @property
@@ -248,7 +250,10 @@ class Rectification:
         )
 
     def kept(self, cluster: Cluster) -> tuple[list[Any], list[int]]:
-        """Positions of the rows that stay, in each partition, where they lie; and how many."""
+        """Positions of the rows that stay, in each partition, where they lie; and how many.
+
+        :meta private:
+        """
         positions = [
             delayed(_kept, pure=False)(rows, first, some)
             for rows, first, some in self._by_partition()
@@ -270,7 +275,10 @@ class Rectification:
         return found
 
     def told(self) -> list[Any]:
-        """All that there is to tell of each partition's rows, as tasks: see `column`."""
+        """All that there is to tell of each partition's rows, as tasks: see `column`.
+
+        :meta private:
+        """
         classes, sizes = (delayed(one, pure=False) for one in (self.classes, self.sizes))
         return [
             delayed(_tell, pure=False)(labels, first, some, classes, sizes)

@@ -159,6 +159,8 @@ class Report:
     def content(self, path: Path) -> bytes:
         """Give what a file of this name shall hold.
 
+        :meta private:
+
         Parameters
         ----------
         path : Path

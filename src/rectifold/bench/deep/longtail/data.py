@@ -36,6 +36,8 @@ class LongTailed:
         Of the data set.
     ratio : float
         Training images of the largest class for each one of the smallest.
+    counts : ndarray of int
+        Training images of each class.
 
     Examples
     --------

@@ -94,10 +94,10 @@ class TabDDPM(BaseEstimator):
     its values are no numbers. A column of numbers with few different values, such as 0 and 1, is
     better named there too: its quantiles don't make it normal.
 
-    Every batch is drawn from the table anew, with replacement. The loss of a row is the mean squared
-    error of the noise of its numbers, plus the bound on the log likelihood of its categories, per
-    column. The bound leaves out the term of the prior, which depends on no weight of the network;
-    so it is a measure to compare networks by, and no likelihood.
+    Every batch is drawn from the table anew, with replacement. The loss of a row is the mean
+    squared error of the noise of its numbers, plus the bound on the log likelihood of its
+    categories, per column. The bound leaves out the term of the prior, which depends on no weight
+    of the network; so it is a measure to compare networks by, and no likelihood.
 
     Examples
     --------
