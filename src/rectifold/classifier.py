@@ -177,8 +177,8 @@ class RectifiedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     The settings of ``search="auto"``, besides none: ``GMR(gamma=0)``, ``GMR()``,
     ``GMR(alpha=0.7, gamma=0)``, ``GMR(beta=0.5, gamma=0.3)``, the same with ``alpha=0.7``,
     ``GMR(class_weight="balanced", gamma=0)``, and ``GMR(gamma=0)`` with random over-sampling
-    after it. None of them gains if it is always taken; why each is there is in
-    docs/guide/choosing.md.
+    after it. None of them gains if it is always taken; why each is there is told in
+    :doc:`the guide </docs/guide/choosing>`.
 
     An ensemble shares its members out among candidates by greedy forward selection on the
     out-of-fold answers, beginning with a quarter of members that are not cleaned at all.
