@@ -10,3 +10,5 @@ if find_spec("triton") is None:
 if find_spec("torch") is None or find_spec("safetensors") is None:
     collect_ignore_glob.append("src/rectifold/bench/deep/*")
     collect_ignore_glob.append("tests/images.py")
+if find_spec("dask") is None or find_spec("distributed") is None:
+    collect_ignore_glob += ["src/rectifold/dask/*", "tests/test_dask*.py"]

@@ -85,7 +85,10 @@ class Evaluation:
     Attributes
     ----------
     lines : list of Line
-        For every classifier no cleaning first, then the other methods.
+        For every classifier no cleaning first, then the other methods. Each has `classifier`,
+        `method`, its mean `scores`, and against no cleaning the `difference` of the AUPRC, its
+        interval from `low` to `high`, `standard_error`, `pvalue`, `holm` (corrected for the number
+        of comparisons), and a `verdict`.
     folds : list of dict
         Every fit: classifier, method, fold, and its scores.
     positive : str

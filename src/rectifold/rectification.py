@@ -87,8 +87,9 @@ class Rectification:
     certified : ndarray of bool of shape (n_rows,)
         Rows whose neighbours were proved, not searched, to carry the row's own label.
     accuracy : Accuracy or None
-        Where neighbours are approximate, how many of the true ones were found, and how many
-        decisions are others for it, measured on a sample of rows.
+        Where neighbours are approximate, how many of the true ones were found (`recall`), and how
+        many decisions are others for it (`decisions`), measured on a sample of rows: estimates,
+        each with its interval.
 
     Examples
     --------

@@ -189,7 +189,7 @@ class Rectification:
         Returns
         -------
         dict
-            As by `rectifold.rectification.Rectification.summary`.
+            As by `rectifold.Rectification.summary`.
         """
         return facts(
             self.classes,
@@ -228,7 +228,7 @@ class Rectification:
 
         Returns
         -------
-        rectifold.rectification.Rectification
+        rectifold.Rectification
             Equal to that of `rectifold.GMR`, for tables whose record fits in memory: some 60 bytes
             a row. Its report needs ``X=``.
         """

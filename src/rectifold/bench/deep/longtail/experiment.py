@@ -77,7 +77,7 @@ def run(
     >>> data = LongTailed(
     ...     some(labels), labels, some(labels_test), labels_test, names, "shades", ratio=2.0
     ... )
-    >>> small = Recipe(batch=12, width=4, blocks=1)
+    >>> small = Recipe(batch=18, width=4, blocks=1)
     >>> results = run(
     ...     data, ["CE", "CE-Linear", "GMR-Feature"], [0], epochs=1, device="cpu", recipe=small
     ... )

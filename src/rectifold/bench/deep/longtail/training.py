@@ -74,7 +74,7 @@ class Trainer:
     >>> data = LongTailed(
     ...     some(labels), labels, some(labels_test), labels_test, names, "shades", ratio=2.0
     ... )
-    >>> small = Recipe(batch=12, width=4, blocks=1)
+    >>> small = Recipe(batch=18, width=4, blocks=1)
     >>> trainer = Trainer(data, "LDAM", epochs=2, device="cpu", recipe=small)
     >>> while trainer.epoch < trainer.epochs:
     ...     for _ in trainer.steps():
@@ -284,7 +284,7 @@ def train_together(
     >>> data = LongTailed(
     ...     some(labels), labels, some(labels_test), labels_test, names, "shades", ratio=2.0
     ... )
-    >>> small = Recipe(batch=12, width=4, blocks=1)
+    >>> small = Recipe(batch=18, width=4, blocks=1)
     >>> trainers = [
     ...     Trainer(data, "CE", epochs=1, seed=seed, device="cpu", recipe=small) for seed in (0, 1)
     ... ]
@@ -343,7 +343,7 @@ def train(
     >>> data = LongTailed(
     ...     some(labels), labels, some(labels_test), labels_test, names, "shades", ratio=2.0
     ... )
-    >>> small = Recipe(batch=12, width=4, blocks=1)
+    >>> small = Recipe(batch=18, width=4, blocks=1)
     >>> trained = train(data, "CB", epochs=1, device="cpu", recipe=small)
     >>> trained.predict(data.test_images).shape
     (10,)
