@@ -72,8 +72,9 @@ class GMR(BaseCleaningSampler):
 
     alpha : float, default=0.3
         A row of a strict class goes if the vote for its own class is below `alpha`.
-        With two classes this adds nothing to the prediction of the neighbours while
-        ``alpha <= 0.5``.
+        While only the largest class is strict this adds nothing to the prediction of the
+        neighbours up to 1 / n_classes: a vote below that is not the highest. So the default
+        decides nothing with two classes or three.
 
     beta : float, default=0.7
         A row of a protected class is a candidate if its neighbours predict a larger
@@ -134,7 +135,8 @@ class GMR(BaseCleaningSampler):
         Seconds. With engine "auto", neighbours are exact if that takes no longer, and
         approximate otherwise; and an approximate search that would take longer looks at
         less, whatever `target_recall` is. It is an estimate, not a limit. What comes of it
-        depends on how fast the machine is; the record says what was done.
+        depends on how fast the machine is; the record says what was done. Where "auto"
+        takes a GPU, neighbours are exact and the budget has no say.
 
     random_state : int, RandomState instance or None, default=0
         For engine "approximate", and for the rows on which its error, or that of a search

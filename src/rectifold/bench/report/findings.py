@@ -144,7 +144,7 @@ def _what_was_run(frame: pd.DataFrame, comparison: Comparison) -> Section:
     ]
     seeds = comparison.seeds
     n_sets = seeds.index.get_level_values("dataset").nunique()
-    versions = pd.Series([json.loads(text) for text in frame["versions"].unique()])
+    versions = pd.Series([json.loads(text) for text in frame["versions"].dropna().unique()])
     libraries = sorted({(name, version) for one in versions for name, version in one.items()})
     return Section(
         "What was run",
