@@ -1,8 +1,8 @@
 """Settings chosen from the data
 =============================
 
-Which thresholds, if any? :class:`rectifold.RectifiedClassifier` finds out by cross-validation inside
-the training rows, and cleans only where that shows.
+Which thresholds, if any? :class:`rectifold.RectifiedClassifier` finds out by cross-validation
+inside the training rows, and cleans only where that shows.
 """
 
 # %%
@@ -24,8 +24,9 @@ model = RectifiedClassifier(tree, random_state=0).fit(X_train, y_train)
 print(model.best_params_)
 
 # %%
-# ``search_results_`` has what every setting gained over no cleaning, with its standard error. The best
-# one wins if its gain exceeds ``guard`` standard errors, one by default. Else nothing is cleaned.
+# ``search_results_`` has what every setting gained over no cleaning, with its standard error. The
+# best one wins if its gain exceeds ``guard`` standard errors, one by default. Else nothing is
+# cleaned.
 
 results = model.search_results_
 results[["setting", "gain", "standard_error", "chosen"]].round(3)
@@ -44,8 +45,8 @@ axes.invert_yaxis()
 _ = axes.legend()
 
 # %%
-# The test rows had no part in this, so they can judge. Whatever was removed from the training rows is
-# on record, as always: ``model.rectification_``.
+# The test rows had no part in this, so they can judge. Whatever was removed from the training
+# rows is on record, as always: ``model.rectification_``.
 
 from sklearn.metrics import average_precision_score
 
@@ -83,7 +84,8 @@ members.loc[members.members > 0, ["setting", "members"]]
 # ------------------------------
 #
 # Tumours that logistic regression tells apart nearly without error. No setting gains, so none is
-# chosen, and the classifier is the one you would have had anyway. In a pipeline, the scaler comes first.
+# chosen, and the classifier is the one you would have had anyway. In a pipeline, the scaler comes
+# first.
 
 from sklearn.datasets import load_breast_cancer
 from sklearn.linear_model import LogisticRegression

@@ -1,8 +1,8 @@
 """Compare samplers on your own data
 =================================
 
-Does cleaning help *this* table and *this* classifier? :func:`rectifold.compare` answers without leaks,
-and "leave your data alone" is among its answers.
+Does cleaning help *this* table and *this* classifier? :func:`rectifold.compare` answers without
+leaks, and "leave your data alone" is among its answers.
 """
 
 # %%
@@ -27,9 +27,9 @@ print(wines)
 
 # %%
 # The last line is the verdict. It says that a method helps only if its gain stands out from what
-# folds differ by, with a test that knows that training parts share rows (Nadeau and Bengio) and how
-# many comparisons were made (Holm). For these wines nothing does. That is a good answer: it saves you
-# a step in your pipeline.
+# folds differ by, with a test that knows that training parts share rows (Nadeau and Bengio) and
+# how many comparisons were made (Holm). For these wines nothing does. That is a good answer: it
+# saves you a step in your pipeline.
 #
 # The :class:`rectifold.Evaluation` has all of it as a table, with other scores than the average
 # precision (AUPRC) that decides.
@@ -40,9 +40,9 @@ wines.to_frame()[["classifier", "method", "auprc", "roc_auc", "difference", "hol
 # Where it helps
 # --------------
 #
-# Labels of which 15 % were drawn at random, and a tree that learns every one of them by heart. Samplers
-# of your own can be compared as well, as a dict of names and samplers. ``repeats`` deals the rows to
-# folds anew, which makes intervals narrower.
+# Labels of which 15 % were drawn at random, and a tree that learns every one of them by heart.
+# Samplers of your own can be compared as well, as a dict of names and samplers. ``repeats`` deals
+# the rows to folds anew, which makes intervals narrower.
 
 from imblearn.under_sampling import RandomUnderSampler
 from sklearn.datasets import make_classification
@@ -66,9 +66,9 @@ noisy = compare(
 print(noisy)
 
 # %%
-# Cleaning clearly helps the tree. But read the whole table: logistic regression is better on the same
-# rows without any cleaning, and gains nothing from it. Another classifier can be worth more than any
-# sampler.
+# Cleaning clearly helps the tree. But read the whole table: logistic regression is better on the
+# same rows without any cleaning, and gains nothing from it. Another classifier can be worth more
+# than any sampler.
 #
 # All differences with their 95 % intervals, filled where the verdict on the line is clear:
 
@@ -89,5 +89,6 @@ for axes, found, title in zip(panels, (wines, noisy), ("wines", "noisy labels"),
 _ = panels[-1].set_xlabel("AUPRC above leaving the data alone")
 
 # %%
-# ``found.to_html()`` makes a page of it, and ``rectifold compare loans.csv --target defaulted`` does
-# all this on a file. How settings are chosen from the data is in :doc:`plot_choose_settings`.
+# ``found.to_html()`` makes a page of it, and ``rectifold compare loans.csv --target defaulted``
+# does all this on a file. How settings are chosen from the data is in
+# :doc:`plot_choose_settings`.

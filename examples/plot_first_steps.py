@@ -5,7 +5,8 @@ Clean a table, read the record of what went and why, and look at the picture.
 """
 
 # %%
-# The embedded table has 4,898 white wines with 11 measurements each. Tasters found 183 of them poor.
+# The embedded table has 4,898 white wines with 11 measurements each. Tasters found 183 of them
+# poor.
 
 from rectifold.datasets import load_wine_quality
 
@@ -16,9 +17,9 @@ y.value_counts()
 # Clean
 # -----
 #
-# :class:`rectifold.GMR` is a sampler of imbalanced-learn: ``fit_resample`` gives back the rows that
-# stay. Neighbours are found by distance, so columns must be on one scale. ``space=`` sees to that on
-# a copy: the rows that come back are yours, untouched, with their index.
+# :class:`rectifold.GMR` is a sampler of imbalanced-learn: ``fit_resample`` gives back the rows
+# that stay. Neighbours are found by distance, so columns must be on one scale. ``space=`` sees to
+# that on a copy: the rows that come back are yours, untouched, with their index.
 
 from sklearn.preprocessing import StandardScaler
 
@@ -39,9 +40,9 @@ print(record)
 
 # %%
 # The large class, *ordinary*, is strict: two of its wines went, because their neighbours predict
-# that they are poor. The small class, *poor*, is protected: 136 of its wines lie deep among ordinary
-# ones, but only a tenth of the class, 18, may go. The other 118 were *spared*. So poor wines are hard
-# to tell by these measurements, which is worth knowing before any model is fitted.
+# that they are poor. The small class, *poor*, is protected: 136 of its wines lie deep among
+# ordinary ones, but only a tenth of the class, 18, may go. The other 118 were *spared*. So poor
+# wines are hard to tell by these measurements, which is worth knowing before any model is fitted.
 #
 # As a table the record has a line for every row, with the reason:
 
@@ -67,9 +68,9 @@ from rectifold.plot import plot_confidence, plot_rectification
 _ = plot_confidence(gmr)
 
 # %%
-# Where do these rows lie? All eleven columns count in the votes, but a picture has two directions:
-# here the first two principal components. The second panel shows the vote on one of the two ordinary
-# wines that went.
+# Where do these rows lie? All eleven columns count in the votes, but a picture has two
+# directions: here the first two principal components. The second panel shows the vote on one of
+# the two ordinary wines that went.
 
 import matplotlib.pyplot as plt
 

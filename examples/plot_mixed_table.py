@@ -1,13 +1,13 @@
 """A mixed table, as tables are
 ============================
 
-Categories, dates, missing values and outliers: ``space="auto"`` computes distances on an encoded copy,
-and gives back your rows as they were.
+Categories, dates, missing values and outliers: ``space="auto"`` computes distances on an encoded
+copy, and gives back your rows as they were.
 """
 
 # %%
-# Loans, as an export has them: a number for every loan, incomes as text with "n/a" among them, amounts
-# of which six are in cents, gaps, days as text, and a column that never changes.
+# Loans, as an export has them: a number for every loan, incomes as text with "n/a" among them,
+# amounts of which six are in cents, gaps, days as text, and a column that never changes.
 
 import numpy as np
 import pandas as pd
@@ -51,8 +51,9 @@ except ValueError as problem:
     print(problem)
 
 # %%
-# So do it. What it makes of odd columns it says in warnings, which are shown here as text: a column in
-# which every row has its own value can't tell which rows are alike, and "n/a" is no income.
+# So do it. What it makes of odd columns it says in warnings, which are shown here as text: a
+# column in which every row has its own value can't tell which rows are alike, and "n/a" is no
+# income.
 
 import warnings
 
@@ -69,9 +70,10 @@ for one in said:
 print(pd.Series(gmr.space_.columns_).to_string())
 
 # %%
-# Numbers are scaled by their quartiles and drawn in beyond three widths of them, so that six amounts
-# in cents do not flatten all others. Standardised, they would: nearly all amounts would be the same
-# to a distance. Categories are the same or not, dates are numbers, and gaps are filled and marked.
+# Numbers are scaled by their quartiles and drawn in beyond three widths of them, so that six
+# amounts in cents do not flatten all others. Standardised, they would: nearly all amounts would
+# be the same to a distance. Categories are the same or not, dates are numbers, and gaps are
+# filled and marked.
 
 import matplotlib.pyplot as plt
 from sklearn.preprocessing import StandardScaler
@@ -89,7 +91,8 @@ _ = below.set(title='amounts in space="auto"', ylabel="loans (log scale)")
 # What went
 # ---------
 #
-# The rows that come back are yours: text is text, gaps are gaps, and the index is that of the table.
+# The rows that come back are yours: text is text, gaps are gaps, and the index is that of the
+# table.
 
 print(gmr.rectification_)
 why = gmr.rectification_.to_frame()
@@ -114,6 +117,7 @@ both = other.rectification_.removed & gmr.rectification_.removed
 print(both.sum(), "rows are removed by both.")
 
 # %%
-# Two honest distances, and few removed rows in common: what counts as near is a choice, and cleaning
-# follows it. So look at the rows before you let them go (:doc:`plot_report`), and measure whether
-# your model gains (:doc:`plot_compare_samplers`, which takes such a table as it is).
+# Two honest distances, and few removed rows in common: what counts as near is a choice, and
+# cleaning follows it. So look at the rows before you let them go (:doc:`plot_report`), and
+# measure whether your model gains (:doc:`plot_compare_samplers`, which takes such a table as it
+# is).

@@ -19,11 +19,11 @@ wrong = rng.random(len(y)) < 0.04
 y[wrong] = rng.choice(["gull", "tern", "skua"], wrong.sum(), p=[0.6, 0.3, 0.1])
 
 # %%
-# Gulls, the largest class, are *strict* by default: a gull goes if its neighbours predict a smaller
-# class, or if the vote for gulls is below ``alpha``. With three classes a vote can be split, so that
-# ``alpha`` matters below a half already. Terns and skuas are *protected*: a row goes only if its
-# neighbours predict a larger class, all larger classes together have a vote above ``beta``, and at
-# most a share ``gamma`` of the class goes.
+# Gulls, the largest class, are *strict* by default: a gull goes if its neighbours predict a
+# smaller class, or if the vote for gulls is below ``alpha``. With three classes a vote can be
+# split, so that ``alpha`` matters below a half already. Terns and skuas are *protected*: a row
+# goes only if its neighbours predict a larger class, all larger classes together have a vote
+# above ``beta``, and at most a share ``gamma`` of the class goes.
 
 from rectifold import GMR
 
@@ -47,8 +47,8 @@ _ = plot_rectification(gmr, axes=panels)
 # Which classes are strict
 # ------------------------
 #
-# ``sampling_strategy`` says so, in the words of imbalanced-learn. "not minority" is strict with terns
-# as well. A list names *all* classes that may lose rows; the others lose none.
+# ``sampling_strategy`` says so, in the words of imbalanced-learn. "not minority" is strict with
+# terns as well. A list names *all* classes that may lose rows; the others lose none.
 
 for strategy in ("majority", "not minority", ["tern"]):
     gmr.set_params(sampling_strategy=strategy).fit_resample(X, y)
@@ -60,8 +60,8 @@ for strategy in ("majority", "not minority", ["tern"]):
 # Does it help?
 # -------------
 #
-# Score by a mean over classes, so that skuas count as much as gulls. The sampler is in the pipeline:
-# test parts stay as they are, wrong labels included.
+# Score by a mean over classes, so that skuas count as much as gulls. The sampler is in the
+# pipeline: test parts stay as they are, wrong labels included.
 
 from imblearn.pipeline import make_pipeline
 from sklearn.model_selection import RepeatedStratifiedKFold, cross_val_score
@@ -85,6 +85,6 @@ for kind, tree in trees.items():
         print(f"   {name:38} {scores.mean():.3f}")
 
 # %%
-# A full tree learns wrong labels by heart, and gains from cleaning. A tree whose leaves hold ten rows
-# passes over them by itself: it is as good without cleaning, and cleaning adds nothing. Where a
-# classifier has its own defence against noise, leave the data alone.
+# A full tree learns wrong labels by heart, and gains from cleaning. A tree whose leaves hold ten
+# rows passes over them by itself: it is as good without cleaning, and cleaning adds nothing.
+# Where a classifier has its own defence against noise, leave the data alone.

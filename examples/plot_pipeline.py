@@ -6,8 +6,8 @@ settings, with no cleaning at all among them.
 """
 
 # %%
-# In a pipeline of imbalanced-learn (scikit-learn's own has no place for samplers) a sampler acts when
-# the pipeline is fitted, and never when it predicts.
+# In a pipeline of imbalanced-learn (scikit-learn's own has no place for samplers) a sampler acts
+# when the pipeline is fitted, and never when it predicts.
 
 from imblearn.pipeline import Pipeline
 from sklearn.model_selection import train_test_split
@@ -68,7 +68,10 @@ import matplotlib.pyplot as plt
 import pandas as pd
 
 found = pd.DataFrame(search.cv_results_)
-alone, cleaned = found[found.param_clean == "passthrough"], found[found.param_clean != "passthrough"]
+alone, cleaned = (
+    found[found.param_clean == "passthrough"],
+    found[found.param_clean != "passthrough"],
+)
 score, error = alone.mean_test_score.item(), alone.std_test_score.item() / 5**0.5
 
 _, axes = plt.subplots(layout="constrained")
