@@ -74,7 +74,6 @@ print(noisy)
 
 import matplotlib.pyplot as plt
 
-# sphinx_gallery_thumbnail_number = 1
 _, panels = plt.subplots(2, 1, figsize=(6.4, 6.4), layout="constrained")
 for axes, found, title in zip(panels, (wines, noisy), ("wines", "noisy labels"), strict=True):
     lines = [line for line in found.lines if line.method != "None"]

@@ -74,7 +74,6 @@ _ = plot_confidence(gmr)
 
 import matplotlib.pyplot as plt
 
-# sphinx_gallery_thumbnail_number = 2
 _, panels = plt.subplots(3, 1, figsize=(6, 17), layout="constrained")
 _ = plot_rectification(gmr, axes=panels)
 

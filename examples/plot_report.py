@@ -55,4 +55,6 @@ gmr.rectification_
 # The page holds rows of your data: send it only to whom you would send the table.
 # :doc:`/guide/report` has all that it promises, up to a million rows.
 
+# sphinx_gallery_start_ignore
 # sphinx_gallery_thumbnail_path = 'images/report.png'
+# sphinx_gallery_end_ignore

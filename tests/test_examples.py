@@ -1,0 +1,65 @@
+"""The gallery: every example runs, anywhere, without a warning, and begins as its page does."""
+
+import ast
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+EXAMPLES = Path(__file__).parents[1] / "examples"
+GALLERY = sorted(path.stem for path in EXAMPLES.glob("plot_*.py"))
+#: Examples that take more than some seconds; building the documentation runs them, too.
+SLOW = {
+    "plot_choose_settings",
+    "plot_compare_samplers",
+    "plot_cost_thresholds",
+    "plot_large_data",
+    "plot_more_classes",
+    "plot_pipeline",
+}
+
+
+def test_there_is_a_gallery_and_its_front_page_has_a_title():
+    assert len(GALLERY) >= 10
+    assert set(GALLERY) >= SLOW
+    purpose, _, title, rule = (EXAMPLES / "README.rst").read_text().splitlines()[:4]
+    assert purpose.startswith(".. ")
+    assert rule == "=" * len(title)
+
+
+@pytest.mark.parametrize("name", GALLERY)
+def test_an_example_begins_with_a_title_and_a_paragraph(name):
+    text = (EXAMPLES / f"{name}.py").read_text()
+    title, rule, empty, *paragraph = ast.get_docstring(ast.parse(text), clean=False).splitlines()
+    assert title.strip()
+    assert rule == "=" * len(title)
+    assert empty == ""
+    assert paragraph
+    assert paragraph[0].strip()
+    assert text.count("\n# %%\n") >= 2
+
+
+def test_an_example_that_another_names_is_there():
+    for name in GALLERY:
+        text = (EXAMPLES / f"{name}.py").read_text()
+        named = [part.split("`")[0] for part in text.split(":doc:`plot_")[1:]]
+        assert {f"plot_{one}" for one in named} <= {*GALLERY} - {name}
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(one, marks=pytest.mark.slow if one in SLOW else ()) for one in GALLERY]
+)
+def test_an_example_runs_in_another_folder_without_a_warning(name, tmp_path):
+    pytest.importorskip("matplotlib")
+    done = subprocess.run(
+        [sys.executable, "-W", "error", EXAMPLES / f"{name}.py"],
+        cwd=tmp_path,
+        env=os.environ | {"MPLBACKEND": "Agg"},
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stderr
+    assert not [*tmp_path.iterdir()], "an example leaves nothing behind"
