@@ -32,15 +32,16 @@ results = model.search_results_
 results[["setting", "gain", "standard_error", "chosen"]].round(3)
 
 # %%
+# The same with one standard error to either side:
 
 import matplotlib.pyplot as plt
 
 _, axes = plt.subplots(figsize=(6.4, 4.2), layout="constrained")
 axes.errorbar(results.gain, results.setting, xerr=results.standard_error, fmt="o", color="0.5")
 best = results[results.chosen]
-axes.plot(best.gain, best.setting, "s", color="C1", markersize=9, label="chosen")
+axes.plot(best.gain, best.setting, "s", color="C1", markersize=9, zorder=3, label="chosen")
 axes.axvline(0, color="0.4", linestyle="--")
-axes.set_xlabel("gain in average precision, one standard error")
+axes.set_xlabel("gain in average precision")
 axes.invert_yaxis()
 _ = axes.legend()
 

@@ -26,7 +26,14 @@ wines = compare(X, y, classifiers=classifiers, methods=["GMR", "SMOTE", "ENN"])
 print(wines)
 
 # %%
-# The last line is the verdict. It says that a method helps only if its gain stands out from what
+# The last line is the verdict, an attribute of its own:
+
+import textwrap
+
+print(textwrap.fill(wines.verdict, 70))
+
+# %%
+# It says that a method helps only if its gain stands out from what
 # folds differ by, with a test that knows that training parts share rows (Nadeau and Bengio) and
 # how many comparisons were made (Holm). For these wines nothing does. That is a good answer: it
 # saves you a step in your pipeline.

@@ -1,8 +1,8 @@
 """Thresholds where errors cost unequally
 ======================================
 
-A missed positive may cost ten times a false alarm. First put the threshold where that is cheapest;
-then ask whether cleaning lowers the cost any further.
+A missed positive may cost twenty times a false alarm. First put the threshold where that is
+cheapest; then ask whether cleaning lowers the cost any further.
 """
 
 # %%
@@ -55,9 +55,9 @@ for name, model in models.items():
     print(f"{name:20} threshold {at:.3f}  risk {risk:.3f}")
 
 # %%
-# The risk on the test rows over all thresholds. Cleaning moves the whole curve to the right, as it
-# makes probabilities larger; a threshold of one half gains by that. What counts is whether the
-# *lowest* point of the curve comes down.
+# The risk on the test rows over all thresholds. Cleaning raises probabilities where classes meet,
+# so the curve is stretched to the right, and a threshold of one half gains by that. What counts
+# is the lowest point of the curve, and whether it is as low on other rows.
 
 import matplotlib.pyplot as plt
 import numpy as np

@@ -43,12 +43,14 @@ loans.head()
 # %%
 # Without help, distances need numbers, and the error says what to do:
 
+import textwrap
+
 from rectifold import GMR
 
 try:
     GMR().fit_resample(loans, target)
 except ValueError as problem:
-    print(problem)
+    print(textwrap.fill(str(problem), 70))
 
 # %%
 # So do it. What it makes of odd columns it says in warnings, which are shown here as text: a
@@ -62,7 +64,7 @@ with warnings.catch_warnings(record=True) as said:
     warnings.simplefilter("always")
     kept, kept_target = gmr.fit_resample(loans, target)
 for one in said:
-    print(one.message)
+    print("-", textwrap.fill(str(one.message), 70))
 
 # %%
 # What became of each column is in the fitted space (:class:`rectifold.TableSpace`).

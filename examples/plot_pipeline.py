@@ -79,7 +79,7 @@ axes.axhline(score, color="0.4", linestyle="--", label="no cleaning")
 axes.axhspan(score - error, score + error, color="0.9")
 for (gamma, some), marker in zip(cleaned.groupby("param_clean__gamma"), "os", strict=True):
     axes.plot(
-        some.param_clean__alpha, some.mean_test_score, marker=marker, label=f"GMR(gamma={gamma})"
+        some.param_clean__alpha, some.mean_test_score, marker=marker, label=f"GMR(gamma={gamma:g})"
     )
 axes.set(xlabel="alpha", ylabel="average precision, mean of 5 folds")
 _ = axes.legend()

@@ -59,7 +59,7 @@ from sklearn.metrics import brier_score_loss
 from sklearn.model_selection import train_test_split
 from sklearn.preprocessing import StandardScaler
 
-figure, panels = plt.subplots(2, 1, figsize=(6.4, 8.4), layout="constrained")
+figure, panels = plt.subplots(2, 1, figsize=(6.4, 9), layout="constrained")
 drawn = {
     "none": ("k", "o"),
     "random under-sampling to 1:2": ("C1", "s"),
@@ -90,7 +90,8 @@ for axes, (table, (X, y)) in zip(panels, tables.items(), strict=True):
     )
 panels[0].set(xlim=(0, 0.65), ylim=(0, 0.35))
 panels[1].set(xlim=(0, 0.8), ylim=(0, 0.2))
-_ = panels[0].legend(loc="lower right")
+_ = figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center")
+
 # sphinx_gallery_start_ignore
 # python examples/plot_posterior.py docs/images/reliability.png draws the picture of the guide.
 import sys

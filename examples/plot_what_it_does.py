@@ -41,21 +41,26 @@ print(gmr.rectification_)
 # - **deep noise**: a rare row goes only if the vote for the common class is above ``beta``, and at
 #   most a share ``gamma`` of all rare rows. Candidates beyond that share are *spared*.
 #
-# The panel in the middle shows one of the votes: an arrow is as thick as the weight of the
-# neighbour from which it comes, and near neighbours weigh more. The right one shows how the
-# decision boundary of a classifier moves.
+# The second panel shows one of the votes, where the first has a dashed box: an arrow is as thick as
+# the weight of the neighbour from which it comes, and near neighbours weigh more. The third shows
+# how the decision boundary of a classifier moves.
+
+import matplotlib.pyplot as plt
 
 from rectifold.plot import plot_rectification
 
-original, vote, cleaned = plot_rectification(gmr)
-# The two columns stand for nothing.
-_ = original.set(xlabel="", ylabel="")
+_, panels = plt.subplots(3, 1, figsize=(6, 17), layout="constrained")
+plot_rectification(gmr, axes=panels)
+_ = panels[0].set(xlabel="", ylabel="")  # the two columns stand for nothing
 
 # sphinx_gallery_start_ignore
-# python examples/plot_what_it_does.py docs/images/what_it_does.png draws the picture of the README.
+# sphinx_gallery_thumbnail_path = 'images/what_it_does.png'
+# Side by side for the README: python examples/plot_what_it_does.py docs/images/what_it_does.png
 import sys
 
 if len(sys.argv) > 1:
+    original, _, _ = plot_rectification(gmr)
+    original.set(xlabel="", ylabel="")
     original.figure.savefig(sys.argv[1], dpi=110, metadata={"Software": None})
 # sphinx_gallery_end_ignore
 
