@@ -6,7 +6,7 @@ cheapest; then ask whether cleaning lowers the cost any further.
 """
 
 # %%
-# :func:`rectifold.metrics.asymmetric_risk` is the average cost of a row. Here a poor wine that is
+# :func:`~rectifold.metrics.asymmetric_risk` is the average cost of a row. Here a poor wine that is
 # sold as ordinary costs 20, and an ordinary one that is poured away costs 1. Never finding a poor
 # wine costs 20 times their share:
 

@@ -7,8 +7,8 @@ exactly for random removal and in part for cleaning. Reliability curves show bot
 
 # %%
 # The paper's lemma says how far probabilities move where a fraction ``r0`` of class 0 and ``r1`` of
-# class 1 go, *uniformly*. :func:`rectifold.posterior.posterior_shift` is that, and
-# :func:`rectifold.posterior.undo_posterior_shift` the way back.
+# class 1 go, *uniformly*. :func:`~rectifold.posterior.posterior_shift` is that, and
+# :func:`~rectifold.posterior.undo_posterior_shift` the way back.
 
 from rectifold.posterior import posterior_shift, undo_posterior_shift
 
@@ -109,6 +109,6 @@ if len(sys.argv) > 1:
 #
 # ``RectifiedClassifier(..., correct_posterior=True)`` does this for you
 # (:class:`rectifold.RectifiedClassifier`). Where probabilities matter more than ranks, a
-# calibrator such as :class:`sklearn.calibration.CalibratedClassifierCV` around the classifier is
+# calibrator such as :class:`~sklearn.calibration.CalibratedClassifierCV` around the classifier is
 # the better tool, as it learns the local shift from data; and not removing rows needs no tool at
 # all.
