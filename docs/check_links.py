@@ -20,6 +20,9 @@ _FETCHED = {
     ("link", "href"),
 }
 
+#: Problems that are shown; one wrong line in a template is one on every page.
+_SHOWN = 40
+
 
 class Page(HTMLParser):
     """What a page refers to, and what can be referred to in it."""
@@ -89,7 +92,9 @@ def main(folder: str) -> int:
         print(f"{folder} has no pages: build them with `make docs`")
         return 1
     found = list(problems(site))
-    print("\n".join(found) or "every link within the site leads somewhere")
+    print("\n".join(found[:_SHOWN]) or "every link within the site leads somewhere")
+    if len(found) > _SHOWN:
+        print(f"and {len(found) - _SHOWN} more")
     return 1 if found else 0
 
 

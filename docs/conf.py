@@ -36,7 +36,7 @@ extensions = [
 ]
 root_doc = "docs/index"
 include_patterns = ["docs/**", "results/**.md", "CHANGELOG.md"]
-exclude_patterns = ["docs/_*", "**/sg_*", "build", ".*", "rectifold-demo", "src"]
+exclude_patterns = ["docs/_*", "**/sg_execution_times*", "build", ".*", "rectifold-demo", "src"]
 nitpicky = True
 nitpick_ignore_regex = [
     # Types of other libraries, which are not linked: that would need the network.
@@ -66,6 +66,7 @@ sphinx_gallery_conf = {
     "gallery_dirs": "docs/gallery",
     "filename_pattern": r"/plot_",
     "ignore_pattern": r"(^|/)(?!plot_)[^/]*\.py$",
+    "within_subsection_order": "order.InTeachingOrder",
     "download_all_examples": False,
     "remove_config_comments": True,
     "abort_on_example_error": True,

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
-from plot_what_it_does import two_classes
+# Importing the example draws its own picture too, into nothing.
+from plot_what_it_does import X, y
 from rectifold import GMR
 from rectifold.plot import plot_confidence, plot_rectification
 
@@ -39,7 +40,7 @@ def most_certain(gmr: GMR) -> int:
 def main(folder: str | Path = IMAGES) -> None:
     """Clean once, and draw what happened; alpha is 0.6 so that all three reasons occur."""
     gmr = GMR(alpha=0.6)
-    gmr.fit_resample(*two_classes())
+    gmr.fit_resample(X, y)
     pictures = panels(gmr)
     pictures["deep"] = panels(gmr, most_certain(gmr))["vote"]
     pictures["confidence"] = Figure(figsize=(6.4, 5), layout="constrained")

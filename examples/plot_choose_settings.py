@@ -79,7 +79,7 @@ members.loc[members.members > 0, ["setting", "members"]]
 
 # %%
 # Here averaging explains all that the ensemble gains over one tree: bagging is as good without any
-# cleaning. :doc:`/guide/choosing` has both on many data sets, with these controls.
+# cleaning. :doc:`/docs/guide/choosing` has both on many data sets, with these controls.
 #
 # Where it leaves the data alone
 # ------------------------------

@@ -129,7 +129,7 @@ print(gmr.rectification_)
 # %%
 # With tens of thousands of rows an exact search takes seconds anyway, and is the better choice.
 # The ratio grows with rows: a million rows of 128 columns take one minute instead of one hour
-# (:doc:`/guide/approximate`, with the command that measured it). :doc:`/guide/speed` has all
-# comparisons, ``engine="gpu"`` gives the same rows as the exact engine on a GPU, and
-# :doc:`/guide/dask` is for tables that no machine holds. Below some thousand rows none of this
+# (:doc:`/docs/guide/approximate`, with the command that measured it). :doc:`/docs/guide/speed` has
+# all comparisons, ``engine="gpu"`` gives the same rows as the exact engine on a GPU, and
+# :doc:`/docs/guide/dask` is for tables that no machine holds. Below some thousand rows none of this
 # matters.

@@ -47,14 +47,14 @@ gmr.rectification_
 #
 # This is how it looks with one removed wine chosen:
 #
-# .. image:: /images/report.png
+# .. image:: /docs/images/report.png
 #    :alt: The report of the wines: levers with the counts that follow them, a map of all rows with
 #          removed and spared ones marked, and beside it one removed row with its fifteen
 #          neighbours, their labels, distances and weights.
 #
 # The page holds rows of your data: send it only to whom you would send the table.
-# :doc:`/guide/report` has all that it promises, up to a million rows.
+# :doc:`/docs/guide/report` has all that it promises, up to a million rows.
 
 # sphinx_gallery_start_ignore
-# sphinx_gallery_thumbnail_path = 'images/report.png'
+# sphinx_gallery_thumbnail_path = 'docs/images/report.png'
 # sphinx_gallery_end_ignore

@@ -54,11 +54,11 @@ plot_rectification(gmr, axes=panels)
 _ = panels[0].set(xlabel="", ylabel="")  # the two columns stand for nothing
 
 # sphinx_gallery_start_ignore
-# sphinx_gallery_thumbnail_path = 'images/what_it_does.png'
+# sphinx_gallery_thumbnail_path = 'docs/images/what_it_does.png'
 # Side by side for the README: python examples/plot_what_it_does.py docs/images/what_it_does.png
 import sys
 
-if len(sys.argv) > 1:
+if __name__ == "__main__" and len(sys.argv) > 1:
     original, _, _ = plot_rectification(gmr)
     original.set(xlabel="", ylabel="")
     original.figure.savefig(sys.argv[1], dpi=110, metadata={"Software": None})
