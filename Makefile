@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 SUDO := $(shell test "$$(id -u)" = 0 || echo sudo)
 
 .PHONY: demo test test-browser test-slow test-gpu lint bench-gpu bench-speed bench-costs bench-memory \
-	bench-report bench-approximate bench-dask browser docs bench-paper bench-adaptive bench-candidates bench-choosing clean
+	bench-report bench-approximate bench-dask browser docs bench-paper bench-adaptive bench-candidates bench-choosing bench-theory clean
 .DEFAULT_GOAL := demo
 
 demo: $(VENV)/.installed ## Clean the embedded data set and see whether that helps
@@ -86,6 +86,10 @@ bench-candidates: $(VENV)/.installed ## Which settings to choose from, judged on
 
 bench-choosing: $(VENV)/.installed ## What choosing costs beside plain cross-validation
 	$(BIN)/python benchmarks/choosing.py $(DATA)
+
+bench-theory: $(VENV)/.installed ## The paper's theory, where it holds and where it does not
+	for name in definition lemma theorem corollary proposition thresholds; do \
+		PYTHONPATH=benchmarks $(BIN)/python -m theory.$$name || exit 1; done
 
 browser: $(VENV)/.installed
 	@command -v chromium >/dev/null || test -n "$$CHROMIUM" || { echo "installing chromium"; \

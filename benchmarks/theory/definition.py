@@ -19,7 +19,7 @@ from sklearn.preprocessing import FunctionTransformer
 from rectifold.metrics import asymmetric_risk
 from rectifold.plot.looks import COLOURS, GREY, INK
 from rectifold.posterior import undo_posterior_shift
-from theory.page import Result, interval, plain, publish, table, told
+from theory.page import Result, few, interval, plain, publish, table, told
 from theory.worlds import true_posterior, two_gaussians
 
 RATIO, TRAIN, TEST, SEEDS = 10, 4_000, 20_000, 10
@@ -118,7 +118,7 @@ def measure() -> Result:
 
 def draw(found: Result) -> Figure:
     """Draw the risk against the threshold: right probabilities, and wrong ones."""
-    figure = Figure(figsize=(8, 3.8), layout="constrained")
+    figure = Figure(figsize=(8, 4.8), layout="constrained")
     both = figure.subplots(1, 2, sharex=True)
     t = np.array(found["thresholds"])
     for place, cost in enumerate(found["costs"]):
@@ -141,10 +141,10 @@ def draw(found: Result) -> Figure:
     for axes, title in zip(
         both, ("logistic regression", f"a miss costs {DEAR}: other probabilities"), strict=True
     ):
-        axes.set(xscale="logit", xlabel="threshold", ylim=(0.97, 3), title=title)
-        axes.set_xticks([0.001, 0.01, 0.1, 0.5, 0.9], ["0.001", "0.01", "0.1", "0.5", "0.9"])
+        axes.set(xscale="logit", xlabel="threshold", ylim=(0.97, 2.5), title=title)
+        axes.set_xticks([1e-5, 0.001, 0.01, 0.1, 0.5], ["0.00001", "0.001", "0.01", "0.1", "0.5"])
         axes.minorticks_off()
-        axes.legend(fontsize=7.5, loc="upper left" if axes is both[1] else "upper center")
+        axes.legend(fontsize=8, loc="upper center", bbox_to_anchor=(0.5, -0.16), frameon=False)
         axes.spines[["top", "right"]].set_visible(False)
     both[0].set_ylabel("risk, over the lowest")
     return figure
@@ -173,11 +173,17 @@ def blocks(found: Result) -> list[str]:
     )
     place = found["costs"].index(DEAR)
     second = table(
-        ("probabilities", "best threshold, measured", "lowest risk", f"risk at 1/{1 + DEAR}", "more, %"),
+        (
+            "probabilities",
+            "best threshold, measured",
+            "lowest risk",
+            f"risk at 1/{1 + DEAR}",
+            "more, %",
+        ),
         [
             (
                 name,
-                f"{rows[place]['best_threshold']:.3f}",
+                few(rows[place]["best_threshold"]),
                 told(rows[place]["lowest_risk"]),
                 told(rows[place]["risk_there"]),
                 told([100 * value for value in rows[place]["more"]], 1),

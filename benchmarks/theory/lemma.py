@@ -46,9 +46,9 @@ def in_strips(p: Floats, y: Ints, removed: Bools) -> dict[str, Floats]:
     strip = np.digitize(p, EDGES[1:-1])
     n = len(EDGES) - 1
     before, after = (
-        np.stack(
-            [np.bincount(strip[rows & (y == c)], minlength=n) for c in (0, 1)], axis=1
-        ).astype(float)
+        np.stack([np.bincount(strip[rows & (y == c)], minlength=n) for c in (0, 1)], axis=1).astype(
+            float
+        )
         for rows in (np.ones(len(y), dtype=bool), ~removed)
     )
     rates = 1 - np.array([(~removed[y == c]).mean() for c in (0, 1)])
@@ -94,7 +94,9 @@ def measure() -> Result:
                 "r0": interval(of(name, "rates")[:, 0]),
                 "r1": interval(of(name, "rates")[:, 1]),
                 "true": plain(of(name, "true").mean(axis=0)),
-                "measured_shift": [interval(v) for v in (of(name, "measured") - of(name, "share")).T],
+                "measured_shift": [
+                    interval(v) for v in (of(name, "measured") - of(name, "share")).T
+                ],
                 "shift_by_the_lemma": [
                     interval(v) for v in (of(name, "lemma") - of(name, "share")).T
                 ],

@@ -9,9 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import recording
 from matplotlib.figure import Figure
 from scipy import stats
+from threadpoolctl import threadpool_limits
+
+import recording
 
 ROOT = Path(__file__).parents[2]
 RESULTS = ROOT / "results" / "theory"
@@ -29,7 +31,7 @@ def mark(name: str) -> str:
 
 
 def result(name: str) -> Result:
-    """Give what was measured, without the versions it was measured with."""
+    """Give what was measured."""
     return dict(recording.read(name, RESULTS))
 
 
@@ -49,7 +51,9 @@ def publish(
     With the argument "again" nothing is measured: picture and page are made from the result.
     """
     if sys.argv[1:] != ["again"]:
-        recording.write(name, RESULTS, more=("matplotlib",), **measure())
+        # Fits on small tables are slower on more threads than one.
+        with threadpool_limits(limits=1):
+            recording.write(name, RESULTS, more=("matplotlib",), **measure())
     found = result(name)
     draw(found).savefig(PICTURES / f"theory-{name}.png", dpi=130)
     parts = blocks(found)
@@ -82,6 +86,11 @@ def told(found: Sequence[float], digits: int = 3, sign: bool = False) -> str:
     """Write a mean with its interval."""
     mean, low, high = (f"{value:{'+' if sign else ''}.{digits}f}" for value in found)
     return f"{mean} ({low} to {high})".replace("-", "−")
+
+
+def few(value: float) -> str:
+    """Write a threshold with three digits, or with five where three are all zero."""
+    return f"{value:.3f}" if value > 0.001 else f"{value:.5f}"
 
 
 def plain(values: Any, digits: int = 6) -> list[Any]:

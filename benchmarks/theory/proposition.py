@@ -82,7 +82,8 @@ def premises(p: Floats, y: Ints, kept: Ints) -> dict[str, float]:
         "r1": gone[~majority].mean(),
         "r0_in_the_overlap": gone[majority & overlap].mean(),
         "r1_in_the_overlap": gone[~majority & overlap].mean(),
-        "rows_of_majority_for_one_of_minority": gone[majority].sum() / max(1, gone[~majority].sum()),
+        "rows_of_majority_for_one_of_minority": gone[majority].sum()
+        / max(1, gone[~majority].sum()),
         "share_from_the_overlap": overlap[gone & majority].mean() if gone[majority].any() else 0.0,
     }
 
@@ -203,7 +204,7 @@ def draw(found: Result) -> Figure:
                         markersize=5,
                         label=model if run["cleaner"] == "no cleaning" else None,
                     )
-        axes.set_title(world, pad=18)
+        axes.set_title(world, pad=18, fontsize=11)
         axes.set_yticks(range(len(order)), [name.replace(", n_nei", ",\nn_nei") for name in order])
         axes.set(xlabel="boundary, as true probability", xlim=(0, 1), ylim=(9.6, -0.6))
         axes.tick_params(axis="y", labelsize=8)
@@ -247,14 +248,14 @@ def blocks(found: Result) -> list[str]:
     for world in WORLDS:
         shown = (*CLEANERS, *MOVED) if world == "overlap" else SHOWN
         for model, cleaners in (
-            *((model, shown) for model in MODELS),
+            ("logistic regression", shown),
             ("the true probabilities", ("threshold 0.5", "threshold 1/11")),
         ):
             for cleaner in cleaners:
                 run = runs[world, model, cleaner]
                 lines.append(
                     (
-                        f"{world}: {model}" if cleaner == cleaners[0] else "",
+                        f"{world}, {model}" if cleaner == cleaners[0] else "",
                         _code(cleaner),
                         told(run["threshold"], 2),
                         f"{run['missed'][0]:.2f}",
@@ -265,7 +266,7 @@ def blocks(found: Result) -> list[str]:
                 )
     second = table(
         (
-            *("data: classifier", "cleaning", "boundary", "missed", "false alarms"),
+            *("data, classifier", "cleaning", "boundary", "missed", "false alarms"),
             *("error", "risk, a miss costs 10"),
         ),
         lines,

@@ -10,9 +10,9 @@ Real: how well the votes of the other rows foretell a row's own label, with both
 from __future__ import annotations
 
 import numpy as np
-from cases import load
 from matplotlib.figure import Figure
 
+from cases import load
 from rectifold import GMR
 from rectifold._typing import Floats
 from rectifold.plot.looks import COLOURS, GREY
@@ -38,7 +38,7 @@ UNIFORM = 1e9
 
 
 def vote(kind: str, dimension: int, p: float, rng: np.random.Generator) -> dict[str, Floats]:
-    """Draw neighbourhoods; give the vote for the minority by both weights, and what they rest on."""
+    """Draw neighbourhoods; give the votes for the minority, and whether the condition holds."""
     d = rng.random((DRAWS // BATCHES, K)) ** (1 / dimension)
     wrong = NOISE[kind](d)
     q = p + wrong * (1 - 2 * p)
@@ -117,9 +117,7 @@ def measure() -> Result:
         "probability": P,
         "draws": DRAWS,
         "dimensions": list(DIMENSIONS),
-        "noise": {
-            kind: [compare(kind, dimension) for dimension in DIMENSIONS] for kind in NOISE
-        },
+        "noise": {kind: [compare(kind, dimension) for dimension in DIMENSIONS] for kind in NOISE},
         "others": {
             kind: {
                 str(p): [compare(kind, dimension, p)["variance_ratio"] for dimension in (2, 3, 10)]

@@ -8,10 +8,10 @@ Votes are counted once; every threshold is then tried on them by `redecide`.
 from __future__ import annotations
 
 import numpy as np
-from adaptive import SETS
-from cases import load
 from matplotlib.figure import Figure
 
+from adaptive import SETS
+from cases import load
 from rectifold import GMR
 from rectifold._typing import Bools, Floats, Ints
 from rectifold.plot.looks import COLOURS, GREY
@@ -143,8 +143,8 @@ def blocks(found: Result) -> list[str]:
     halves = sum(row["half"] for row in found["real"] if row["class_weight"] is None)
     first = table(("rows that go at", *(f"{value:g}" for value in shown), "of"), rows)
     line = (
-        f"{len(found['real']) // 2} data sets of two classes, standardised; beta with gamma = 1, so "
-        f"that no cap hides what it decides. Votes of exactly one half: {halves} rows."
+        f"{len(found['real']) // 2} data sets of two classes, standardised; beta with gamma = 1, "
+        f"so that no cap hides what it decides. Votes of exactly one half: {halves} rows."
     )
     second = table(
         (
