@@ -170,12 +170,12 @@ def draw(found: Result) -> Figure:
                 markersize=6,
                 label=f"real data, {metric}" if name == "us_crime" else None,
             )
-        shift = {"us_crime": (-6, "right"), "yeast_ml8": (6, "left"), "arrhythmia": (-6, "right")}
+        shift = {"us_crime": (-6, "right"), "yeast_ml8": (-6, "right"), "arrhythmia": (-6, "right")}
         x, side = shift.get(name, (6, "left"))
         axes.annotate(
             name,
             (row["columns"], row["contrast"]["euclidean"]),
-            (x, -12 if name == "yeast_ml8" else -3),
+            (x, -3),
             textcoords="offset points",
             ha=side,
             fontsize=8,
@@ -206,6 +206,7 @@ def blocks(found: Result) -> list[str]:
             for name, metrics in found["made_up"].items()
             for metric in METRICS
         ],
+        words=2,
     )
     second = table(
         (
@@ -225,11 +226,10 @@ def blocks(found: Result) -> list[str]:
         ],
     )
     third = table(
-        ("data", "seeds", "classifier", "no cleaning", "Euclidean", "cosine", "cosine − Euclidean"),
+        ("data", "classifier", "no cleaning", "Euclidean", "cosine", "cosine − Euclidean"),
         [
             (
                 name if classifier == "KNN" else "",
-                row["seeds"] if classifier == "KNN" else "",
                 classifier,
                 *(f"{row['auprc'][classifier][which][0]:.3f}" for which in ("none", *METRICS)),
                 told(row["cosine_less_euclidean"][classifier], sign=True)
@@ -239,6 +239,7 @@ def blocks(found: Result) -> list[str]:
             for name, row in found["real"].items()
             for classifier in CLASSIFIERS
         ],
+        words=2,
     )
     return [first, second, third]
 

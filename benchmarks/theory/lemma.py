@@ -168,7 +168,7 @@ def blocks(found: Result) -> list[str]:
     )
     most = max(row["most_that_local_rates_miss"] for row in found["cleaners"].values())
     return [
-        table(head, rows),
+        table(head, rows, words=2),
         f"Rates of whole classes: {rates}. With the rates of a strip itself instead, the formula "
         f"gives the measured share everywhere: it misses it by {most:.0e} at most.",
     ]

@@ -67,9 +67,9 @@ def publish(
         page.write_text(mark(name).join(pieces))
 
 
-def table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """Make a table in Markdown: the first column to the left, the others to the right."""
-    lines = [f"| {' | '.join(head)} |", "|---|" + "--:|" * (len(head) - 1)]
+def table(head: Sequence[str], rows: Iterable[Sequence[object]], words: int = 1) -> str:
+    """Make a table in Markdown: columns of words to the left, the others to the right."""
+    lines = [f"| {' | '.join(head)} |", f"|{'---|' * words}{'--:|' * (len(head) - words)}"]
     return "\n".join([*lines, *(f"| {' | '.join(map(str, row))} |" for row in rows)])
 
 
@@ -83,9 +83,11 @@ def interval(values: Any) -> list[float]:
 
 
 def told(found: Sequence[float], digits: int = 3, sign: bool = False) -> str:
-    """Write a mean with its interval."""
-    mean, low, high = (f"{value:{'+' if sign else ''}.{digits}f}" for value in found)
-    return f"{mean} ({low} to {high})".replace("-", "−")
+    """Write a mean with half of its interval."""
+    mean, low, high = found
+    return f"{mean:{'+' if sign else ''}.{digits}f} ± {(high - low) / 2:.{digits}f}".replace(
+        "-", "−"
+    )
 
 
 def few(value: float) -> str:

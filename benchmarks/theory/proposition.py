@@ -222,8 +222,8 @@ def blocks(found: Result) -> list[str]:
     """Give the tables of the page."""
     runs = {(run["world"], run["model"], run["cleaner"]): run for run in found["runs"]}
     head = (
-        *("data", "cleaning", "majority : minority removed", "r0", "r1"),
-        *("of these from the overlap", "r0 in the overlap"),
+        *("data", "cleaning", "majority rows for one of the minority", "r0", "r1"),
+        *("of these from Ω", "r0 in Ω"),
     )
     first = table(
         head,
@@ -233,7 +233,7 @@ def blocks(found: Result) -> list[str]:
                 _code(cleaner),
                 f"{run['rows_of_majority_for_one_of_minority'][0]:.1f}"
                 if run["r1"][0] > 0
-                else "minority whole",
+                else "–",
                 f"{run['r0'][0]:.3f}",
                 f"{run['r1'][0]:.3f}",
                 f"{run['share_from_the_overlap'][0]:.0%}",
@@ -243,6 +243,7 @@ def blocks(found: Result) -> list[str]:
             for cleaner in list(CLEANERS)[1:]
             for run in [runs[world, "neighbours", cleaner]]
         ],
+        words=2,
     )
     lines = []
     for world in WORLDS:
@@ -255,7 +256,7 @@ def blocks(found: Result) -> list[str]:
                 run = runs[world, model, cleaner]
                 lines.append(
                     (
-                        f"{world}, {model}" if cleaner == cleaners[0] else "",
+                        (world if cleaner == shown[0] else model if cleaner == cleaners[0] else ""),
                         _code(cleaner),
                         told(run["threshold"], 2),
                         f"{run['missed'][0]:.2f}",
@@ -266,10 +267,11 @@ def blocks(found: Result) -> list[str]:
                 )
     second = table(
         (
-            *("data, classifier", "cleaning", "boundary", "missed", "false alarms"),
-            *("error", "risk, a miss costs 10"),
+            *("data", "cleaning", "boundary", "missed", "false alarms"),
+            *("error", "risk"),
         ),
         lines,
+        words=2,
     )
     real = found["real"]
     asymmetric = [

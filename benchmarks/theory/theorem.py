@@ -185,8 +185,7 @@ def blocks(found: Result) -> list[str]:
             )
     head = (
         *("label noise", "dimensions", "k_eff", "condition holds", "variance, ratio"),
-        *("bias, weighted", "bias, uniform", "squared error, ratio"),
-        *("wrong, weighted", "wrong, uniform"),
+        *("bias", "bias, uniform", "squared error, ratio", "wrong", "wrong, uniform"),
     )
     others = table(
         ("label noise", "true probability", "2 dimensions", "3 dimensions", "10 dimensions"),
