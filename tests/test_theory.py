@@ -16,6 +16,7 @@ from rectifold.rules import KEPT, Thresholds, decide
 from rectifold.votes import ballot, size_order, weigh
 
 pytest.importorskip("matplotlib")
+pytest.importorskip("pandas")
 
 from theory import lemma, page, proposition, theorem, worlds
 

@@ -179,6 +179,7 @@ def draw(found: Result) -> Figure:
             textcoords="offset points",
             ha=side,
             fontsize=8,
+            bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.5},
         )
     axes.axvline(100, color="#777777", linewidth=0.8, linestyle=":")
     axes.set(xscale="log", yscale="log", xlabel="columns (dotted: where the metric switches)")
@@ -210,16 +211,16 @@ def blocks(found: Result) -> list[str]:
     )
     second = table(
         (
-            *("data", "columns", "contrast, Euclidean", "contrast, cosine", "Brier, Euclidean"),
-            *("Brier, cosine", "removed, Euclidean", "removed, cosine", "decided otherwise"),
+            *("data", "columns", "contrast", "Brier", "rows removed"),
+            "decided otherwise",
         ),
         [
             (
                 name,
                 row["columns"],
-                *(f"{row['contrast'][metric]:.1f}" for metric in METRICS),
-                *(f"{row['brier'][metric]:.4f}" for metric in METRICS),
-                *(f"{value:.1f}" for value in row["removed"]),
+                ", ".join(f"{row['contrast'][metric]:.1f}" for metric in METRICS),
+                ", ".join(f"{row['brier'][metric]:.4f}" for metric in METRICS),
+                ", ".join(f"{value:.1f}" for value in row["removed"]),
                 f"{row['decided_otherwise']:.1f}",
             )
             for name, row in found["real"].items()

@@ -85,9 +85,9 @@ def interval(values: Any) -> list[float]:
 def told(found: Sequence[float], digits: int = 3, sign: bool = False) -> str:
     """Write a mean with half of its interval."""
     mean, low, high = found
-    return f"{mean:{'+' if sign else ''}.{digits}f} ± {(high - low) / 2:.{digits}f}".replace(
-        "-", "−"
-    )
+    text = f"{mean:{'+' if sign else ''}.{digits}f} ± {(high - low) / 2:.{digits}f}"
+    # Spaces at which no line is broken.
+    return text.replace("-", "−").replace(" ", "\N{NO-BREAK SPACE}")
 
 
 def few(value: float) -> str:

@@ -221,10 +221,7 @@ def _code(cleaner: str) -> str:
 def blocks(found: Result) -> list[str]:
     """Give the tables of the page."""
     runs = {(run["world"], run["model"], run["cleaner"]): run for run in found["runs"]}
-    head = (
-        *("data", "cleaning", "majority rows for one of the minority", "r0", "r1"),
-        *("of these from Ω", "r0 in Ω"),
-    )
+    head = (*("data", "cleaning", "A2", "r0", "r1", "A3", "r0 in Ω"),)
     first = table(
         head,
         [

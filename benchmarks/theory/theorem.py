@@ -33,6 +33,7 @@ SETS = (
     *("ecoli", "abalone", "us_crime", "oil", "car_eval_34", "yeast_me2", "wine_quality"),
     *("spectrometer", "libras_move", "thyroid_sick", "ozone_level", "scene"),
 )
+BOTH = ("geometric", "uniform")
 #: So large that distances no longer matter: uniform weights.
 UNIFORM = 1e9
 
@@ -178,14 +179,14 @@ def blocks(found: Result) -> list[str]:
                     f"{run['effective'][0]:.1f}",
                     f"{run['holds'][0]:.0%}",
                     told(run["variance_ratio"], 2),
-                    *(f"{run[f'bias_{which}'][0]:+.3f}" for which in ("geometric", "uniform")),
+                    ", ".join(f"{run[f'bias_{which}'][0]:+.3f}" for which in BOTH),
                     told(run["squared_error_ratio"], 2),
-                    *(f"{run[f'wrong_{which}'][0]:.1%}" for which in ("geometric", "uniform")),
+                    ", ".join(f"{run[f'wrong_{which}'][0]:.1%}" for which in BOTH),
                 )
             )
     head = (
         *("label noise", "dimensions", "k_eff", "condition holds", "variance, ratio"),
-        *("bias", "bias, uniform", "squared error, ratio", "wrong", "wrong, uniform"),
+        *("bias of both", "squared error, ratio", "wrong, both"),
     )
     others = table(
         ("label noise", "true probability", "2 dimensions", "3 dimensions", "10 dimensions"),
@@ -223,7 +224,7 @@ def blocks(found: Result) -> list[str]:
             f"{which}, weights are clearly better on {better} of {len(clear)} sets (the interval "
             f"lies below zero) and clearly worse on {worse}."
         )
-    return [table(head, rows).replace("| -", "| −"), others, table(columns, real), " ".join(lines)]
+    return [table(head, rows).replace(" -", " −"), others, table(columns, real), " ".join(lines)]
 
 
 if __name__ == "__main__":

@@ -144,7 +144,8 @@ def blocks(found: Result) -> list[str]:
     first = table(("rows that go at", *(f"{value:g}" for value in shown), "of"), rows)
     line = (
         f"{len(found['real']) // 2} data sets of two classes, standardised; beta with gamma = 1, "
-        f"so that no cap hides what it decides. Votes of exactly one half: {halves} rows."
+        f"so that no cap hides what it decides. With balanced votes a floor "
+        f"may spare some of these rows. Plain votes of exactly one half: {halves} rows."
     )
     second = table(
         (
