@@ -156,7 +156,7 @@ def blocks(found: Result) -> list[str]:
     first = table(
         (
             *("a miss costs", "1 / (1 + cost)", "best, measured", "risk at 0.5"),
-            *("risk at 1 / (1 + cost)", "recall there", "precision there"),
+            *("risk at 1 / (1 + cost)", "recall, precision"),
         ),
         [
             (
@@ -165,8 +165,7 @@ def blocks(found: Result) -> list[str]:
                 f"{row['best_threshold']:.3f}",
                 told(half),
                 told(row["risk_there"]),
-                f"{row['recall'][0]:.2f}",
-                f"{row['precision'][0]:.2f}",
+                f"{row['recall'][0]:.2f}, {row['precision'][0]:.2f}",
             )
             for cost, half, row in zip(found["costs"], found["risk_at_half"], mine, strict=True)
         ],

@@ -10,6 +10,7 @@ the threshold on the true probability that would flag as many rows.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -97,7 +98,7 @@ def one_run(name: str, seed: int) -> list[dict[str, object]]:
     p_train = true_posterior(X, world.ratio, apart=world.apart) * (1 - world.mislabelled)
     X_test, y_test = two_gaussians(TEST, world.ratio, 1000 + seed, apart=world.apart)
     p = true_posterior(X_test, world.ratio, apart=world.apart)
-    runs: list[dict[str, object]] = []
+    runs: list[dict[str, Any]] = []
 
     def judge(model: str, cleaner: str, flagged: Ints, **more: float) -> None:
         runs.append(
@@ -126,6 +127,14 @@ def one_run(name: str, seed: int) -> list[dict[str, object]]:
             if f"{cleaner}, threshold 1/11" in MOVED:
                 flagged = (probabilities > 1 / (1 + COST)).astype(int)
                 judge(model, f"{cleaner}, threshold 1/11", flagged, **facts)
+    # How far cleaning moved a boundary, beside that of the same model on the same uncleaned rows.
+    before = {
+        (run["model"], "threshold 1/11" in run["cleaner"]): run["threshold"]
+        for run in runs
+        if run["cleaner"].startswith("no cleaning")
+    }
+    for run in runs:
+        run["moved"] = run["threshold"] - before[run["model"], "threshold 1/11" in run["cleaner"]]
     judge("the true probabilities", "threshold 0.5", (p > 0.5).astype(int))
     judge("the true probabilities", "threshold 1/11", (p > 1 / (1 + COST)).astype(int))
     return runs
@@ -213,6 +222,10 @@ def draw(found: Result) -> Figure:
     return figure
 
 
+def _is_cleaned(cleaner: str) -> bool:
+    return not cleaner.startswith(("no cleaning", "threshold"))
+
+
 def _code(cleaner: str) -> str:
     call, threshold, rest = cleaner.partition(", threshold")
     return f"`{call}`{threshold}{rest}" if call.startswith("GMR") else cleaner
@@ -256,6 +269,7 @@ def blocks(found: Result) -> list[str]:
                         (world if cleaner == shown[0] else model if cleaner == cleaners[0] else ""),
                         _code(cleaner),
                         told(run["threshold"], 2),
+                        told(run["moved"], 2, sign=True) if _is_cleaned(cleaner) else "",
                         f"{run['missed'][0]:.2f}",
                         f"{run['false_alarms'][0]:.3f}",
                         f"{run['error'][0]:.3f}",
@@ -264,7 +278,7 @@ def blocks(found: Result) -> list[str]:
                 )
     second = table(
         (
-            *("data", "cleaning", "boundary", "missed", "false alarms"),
+            *("data", "cleaning", "boundary", "moved", "missed", "false alarms"),
             *("error", "risk"),
         ),
         lines,
