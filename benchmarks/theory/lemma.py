@@ -170,7 +170,7 @@ def blocks(found: Result) -> list[str]:
     return [
         table(head, rows, words=2),
         f"Rates of whole classes: {rates}. With the rates of a strip itself instead, the formula "
-        f"gives the measured share everywhere: it misses it by {most:.0e} at most.",
+        f"gives the measured share everywhere; the largest difference is {most:g}.",
     ]
 
 

@@ -179,7 +179,7 @@ def blocks(found: Result) -> list[str]:
                     f"{run['effective'][0]:.1f}",
                     f"{run['holds'][0]:.0%}",
                     told(run["variance_ratio"], 2),
-                    ", ".join(f"{run[f'bias_{which}'][0]:+.3f}" for which in BOTH),
+                    ", ".join(f"{round(run[f'bias_{which}'][0], 3) + 0:+.3f}" for which in BOTH),
                     told(run["squared_error_ratio"], 2),
                     ", ".join(f"{run[f'wrong_{which}'][0]:.1%}" for which in BOTH),
                 )
