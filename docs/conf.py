@@ -29,7 +29,6 @@ extensions = [
     "sphinx_design",
     "sphinx_copybutton",
     "sphinx_gallery.gen_gallery",
-    "formulas",
     "front",
     "snippets",
     "members",
@@ -58,7 +57,7 @@ toc_object_entries_show_parents = "hide"
 numpydoc_show_class_members = False
 numpydoc_class_members_toctree = False
 
-myst_enable_extensions = ["colon_fence", "dollarmath", "deflist", "fieldlist", "attrs_inline"]
+myst_enable_extensions = ["colon_fence", "deflist", "fieldlist", "attrs_inline"]
 myst_heading_anchors = 3
 
 sphinx_gallery_conf = {
