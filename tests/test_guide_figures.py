@@ -161,9 +161,13 @@ def test_where_the_gpu_overtakes_is_as_measured():
     told = page("guide/large.md")
     exact = by_name(read("speed/exact_engine.json")["rows"])
     gpu = read("gpu/engine.json")
-    for name in ("car_eval_4", "us_crime"):
-        ratio, rows = gpu["checked"][name]["ratio_to_exact"], exact[name]["rows"]
-        assert f"{ratio} times on {rows:,}" in told
+    one, other, third = (
+        gpu["checked"][name]["ratio_to_exact"] for name in ("car_eval_34", "car_eval_4", "us_crime")
+    )
+    rows, more = exact["car_eval_4"]["rows"], exact["us_crime"]["rows"]
+    assert (
+        f"({one} and {other} times on the two sets of {rows:,}, {third} times on {more:,})" in told
+    )
     assert {True} == {
         one["ratio_to_exact"] > 1
         for name, one in gpu["checked"].items()
@@ -181,7 +185,10 @@ def test_what_the_exact_engine_gains_is_as_measured():
     told = page("guide/large.md")
     measured = read("speed/exact_engine.json")
     least = measured["summary"]["lowest_ratio_of_those_with_2000_rows"]
-    assert f"({least} times at least)" in told
+    # What repeated runs gave, in the words of the page on speed.
+    assert 0.9 <= least <= 1.3
+    assert "at parity (0.9 to 1.3 times on the least favourable sets, in repeated runs)" in told
+    assert "the ratio was between 0.9 and 1.3" in page("guide/speed.md")
     card = by_name(measured["rows"])["creditcard"]
     assert f"{card['ratio_to_paper']:.0f} times on {card['rows']:,} rows of card fraud" in told
 

@@ -228,6 +228,14 @@ def test_arrays_along_the_rows_are_refused_with_the_way_out(overlapping):
             pipeline.fit(X, y, sample_weight=np.ones(len(y)))
 
 
+def test_a_class_that_loses_all_of_its_rows_is_said():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(300, 2)), rng.choice(list("abcd"), 300, p=[0.4, 0.3, 0.2, 0.1])
+    with pytest.warns(UserWarning, match="class 'd' has lost all of its rows: protect it by gamma"):
+        _, left = GMR(sampling_strategy="all", alpha=0.6).fit_resample(X, y)
+    assert "d" not in left
+
+
 def test_a_tiny_minority_is_left_alone_with_a_warning(overlapping):
     X, y = overlapping
     rows = np.flatnonzero((y == 0) | (np.cumsum(y) <= 9))

@@ -347,6 +347,8 @@ class GMR(BaseCleaningSampler):
         self._warn_if_guarded(labels.classes, labels.sizes, stacklevel=5)
         self.metric_ = points.metric
         self.sample_indices_ = np.flatnonzero(~self.rectification_.removed)
+        left = np.bincount(labels.codes[self.sample_indices_], minlength=len(labels.classes))
+        self._warn_if_emptied(labels.classes, left, stacklevel=5)
         if sparse.issparse(X) and X.format in ("bsr", "coo", "dia", "dok"):
             X = X.tocsr()
         rows = _rows(X, self.sample_indices_)
@@ -439,6 +441,15 @@ class GMR(BaseCleaningSampler):
             warnings.warn(
                 f"class {named(classes[smallest])} has {sizes[smallest]} rows, "
                 f"fewer than min_minority={self.min_minority}: nothing is cleaned.",
+                RecordedWarning,
+                stacklevel=stacklevel,
+            )
+
+    def _warn_if_emptied(self, classes: Labels, left: Ints, stacklevel: int) -> None:
+        for label in classes[left == 0]:
+            warnings.warn(
+                f"class {named(label)} has lost all of its rows: protect it by gamma, or leave it "
+                "out of sampling_strategy.",
                 RecordedWarning,
                 stacklevel=stacklevel,
             )

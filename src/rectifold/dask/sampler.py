@@ -23,6 +23,7 @@ from rectifold.dask.record import Rectification, decide
 from rectifold.dask.spaces import Fitted
 from rectifold.dask.stages import Geometry
 from rectifold.engines import check_device
+from rectifold.rules import REMOVED
 from rectifold.space import EXACT_METRICS, resolve_metric
 from rectifold.target import Labels, join
 from rectifold.votes import size_order
@@ -296,6 +297,7 @@ class GMR(sampler.GMR):
             fates,
         )
         self._warn_if_guarded(classes, sizes, stacklevel=4)
+        self._warn_if_emptied(classes, sizes - fates[:, REMOVED].sum(axis=1), stacklevel=4)
         kept, left = self.rectification_.kept(cluster)
         self.sample_indices_ = positions(kept, left, counts)
         return parts.selected(kept, left)
