@@ -56,6 +56,8 @@ def section(rows: pd.DataFrame) -> Section:
                 verdicts[sort].append(name)
     settings = json.loads(next(iter(rows["settings"].dropna()), "{}"))
     seeds = rows["seed"].nunique()
+    each = rows.groupby("dataset")["seed"].nunique()
+    splits = count(seeds, "time") if each.min() == seeds else f"{span(each.min(), seeds)} times"
     drawn = rows[rows["sample"] > 0].groupby(["dataset", "method", "seed"])["sample"].nunique()
     draws = f"{span(drawn.min(), drawn.max())} times" if len(drawn) else "not yet"
     words = [f"{what} on {listing(found)}" for what, found in verdicts.items() if found] or [
@@ -64,7 +66,7 @@ def section(rows: pd.DataFrame) -> Section:
     parts: list[Part] = [
         "The average precision of a classifier that has seen only rows made up by TabDDPM is, if "
         f"TabDDPM learns from cleaned rows, {', '.join(words)} (equal: to {TIE}).",
-        f"Every set was split {count(seeds, 'time')} (80 % to train on); GMR with its defaults saw "
+        f"Every set was split {splits} (80 % to train on); GMR with its defaults saw "
         "the training part alone. TabDDPM, trained on that part raw or cleaned "
         f"({settings.get('iterations', 0):,} iterations, {settings.get('timesteps', 0):,} steps of "
         f"diffusion), drew as many rows as it was trained on, {draws}. The "
