@@ -32,10 +32,13 @@ extensions = [
     "front",
     "snippets",
     "members",
+    "pictures",
 ]
 root_doc = "docs/index"
 include_patterns = ["docs/**", "results/**.md", "CHANGELOG.md"]
 exclude_patterns = ["docs/_*", "**/sg_execution_times*", "build", ".*", "rectifold-demo", "src"]
+# As in docstrings of scikit-learn: `alpha` is a name in code.
+default_role = "literal"
 nitpicky = True
 nitpick_ignore_regex = [
     # Types of other libraries, which are not linked: that would need the network.
@@ -65,6 +68,7 @@ sphinx_gallery_conf = {
     "gallery_dirs": "docs/gallery",
     "filename_pattern": r"/plot_",
     "ignore_pattern": r"(^|/)(?!plot_)[^/]*\.py$",
+    "image_scrapers": ("pictures",),
     "within_subsection_order": "order.InTeachingOrder",
     "download_all_examples": False,
     "remove_config_comments": True,
@@ -98,4 +102,5 @@ html_theme_options = {
     "secondary_sidebar_items": ["page-toc"],
     "header_links_before_dropdown": 7,
 }
-html_sidebars = {"docs/index": []}
+# These have nothing beside them to go to.
+html_sidebars = {name: [] for name in ("docs/index", "docs/start", "docs/pitfalls", "CHANGELOG")}

@@ -36,6 +36,9 @@ results[["setting", "gain", "standard_error", "chosen"]].round(3)
 
 import matplotlib.pyplot as plt
 
+# sphinx_gallery_alt = "The gain in average precision of eight candidates over no cleaning, each"
+# sphinx_gallery_alt = "a point with a bar of its error. Nearly all bars lie above zero; the"
+# sphinx_gallery_alt = "chosen one is orange and lies farthest."
 _, axes = plt.subplots(figsize=(6.4, 4.2), layout="constrained")
 axes.errorbar(results.gain, results.setting, xerr=results.standard_error, fmt="o", color="0.5")
 best = results[results.chosen]

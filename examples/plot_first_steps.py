@@ -65,6 +65,9 @@ for gamma in (0, 0.1, 0.3):
 
 from rectifold.plot import plot_confidence, plot_rectification
 
+# sphinx_gallery_alt = "Histograms of confidence for ordinary and for poor wines. Most ordinary"
+# sphinx_gallery_alt = "wines have a confidence near 1; most poor ones are near 0, where some are"
+# sphinx_gallery_alt = "removed and more are spared."
 _ = plot_confidence(gmr)
 
 # %%
@@ -74,6 +77,9 @@ _ = plot_confidence(gmr)
 
 import matplotlib.pyplot as plt
 
+# sphinx_gallery_alt = "Three panels: the wines in two components, with removed and spared ones"
+# sphinx_gallery_alt = "marked; the vote of the neighbours on one removed row; and the cleaned"
+# sphinx_gallery_alt = "rows with the decision boundary before and after."
 _, panels = plt.subplots(3, 1, figsize=(6, 17), layout="constrained")
 _ = plot_rectification(gmr, axes=panels)
 

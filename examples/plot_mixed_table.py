@@ -83,6 +83,9 @@ from sklearn.preprocessing import StandardScaler
 from rectifold import TableSpace
 
 amounts = loans[["amount"]]
+# sphinx_gallery_alt = "Two histograms of amounts. Standardised, nearly all loans are in one bar"
+# sphinx_gallery_alt = "and a few lie far away; in the space that GMR uses, they are spread over"
+# sphinx_gallery_alt = "the whole width."
 _, (above, below) = plt.subplots(2, 1, figsize=(6.4, 5), layout="constrained")
 above.hist(StandardScaler().fit_transform(amounts), bins=60, log=True)
 above.set(title="amounts, standardised", ylabel="loans (log scale)")

@@ -59,6 +59,10 @@ from sklearn.metrics import brier_score_loss
 from sklearn.model_selection import train_test_split
 from sklearn.preprocessing import StandardScaler
 
+# sphinx_gallery_alt = "Reliability curves for made-up rows and for the wines. Random"
+# sphinx_gallery_alt = "under-sampling gives probabilities that are far too high; put back, drawn"
+# sphinx_gallery_alt = "dashed, they are near the diagonal. Those after cleaning are a little too"
+# sphinx_gallery_alt = "high."
 figure, panels = plt.subplots(2, 1, figsize=(6.4, 9), layout="constrained")
 drawn = {
     "none": ("k", "o"),

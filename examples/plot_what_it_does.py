@@ -49,6 +49,10 @@ import matplotlib.pyplot as plt
 
 from rectifold.plot import plot_rectification
 
+# sphinx_gallery_alt = "Three panels: a cloud of common rows and a crescent of rare ones, with"
+# sphinx_gallery_alt = "removed and spared rows marked; the vote of fifteen neighbours on one"
+# sphinx_gallery_alt = "removed row; and the cleaned rows with the decision boundary before and"
+# sphinx_gallery_alt = "after."
 _, panels = plt.subplots(3, 1, figsize=(6, 17), layout="constrained")
 plot_rectification(gmr, axes=panels)
 _ = panels[0].set(xlabel="", ylabel="")  # the two columns stand for nothing

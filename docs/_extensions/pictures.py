@@ -1,0 +1,36 @@
+"""What pictures show, in words: whole in Markdown, and told by an example that draws one.
+
+An example says it in comments within the block that draws, which readers of the page don't see::
+
+    # sphinx_gallery_alt = "Two curves,"
+    # sphinx_gallery_alt = "one above the other."
+"""
+
+import re
+from typing import Any
+
+from sphinx.application import Sphinx
+from sphinx_gallery.scrapers import matplotlib_scraper
+
+
+def _join(app: Sphinx, page: str, source: list[str]) -> None:
+    """Put the words of a picture on one line: MyST drops ends of lines, and leaves no space."""
+    source[0] = re.sub(r"!\[[^\]]*\]\(", lambda found: found[0].replace("\n", " "), source[0])
+
+
+def _scrape(block: Any, names: dict[str, Any], gallery: dict[str, Any]) -> str:
+    """Keep the figures of a block, with its words in place of their titles."""
+    told = " ".join(re.findall(r'^# sphinx_gallery_alt = "(.+)"$', block[1], flags=re.MULTILINE))
+    kept = matplotlib_scraper(block, names, gallery)
+    return re.sub(r"(?<=:alt: ).*", lambda _: told, kept) if told else kept
+
+
+def _get_sg_image_scraper() -> Any:
+    """Give it to sphinx-gallery, which asks by this name."""
+    return _scrape
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    """Join words as soon as a page is there."""
+    app.connect("source-read", _join)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
