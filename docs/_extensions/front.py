@@ -1,6 +1,7 @@
-"""The site's first page: what is opened without a name leads to docs/index.html."""
+"""The site's first page: opened without a name, the site leads there; its title says what it is."""
 
 from pathlib import Path
+from typing import Any
 
 from sphinx.application import Sphinx
 
@@ -16,7 +17,13 @@ def _write(app: Sphinx, problem: Exception | None) -> None:
         (Path(app.outdir) / "index.html").write_text(_PAGE)
 
 
+def _name(app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: Any) -> None:
+    if page == app.config.root_doc:
+        context["title"] = "Clean imbalanced training data"
+
+
 def setup(app: Sphinx) -> dict[str, bool]:
-    """Write that page when all others are written."""
+    """Name that page, and write the way to it when all others are written."""
+    app.connect("html-page-context", _name)
     app.connect("build-finished", _write)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
