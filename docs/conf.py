@@ -76,7 +76,8 @@ sphinx_gallery_conf = {
     "show_memory": False,
     "show_signature": False,
     "plot_gallery": "True",
-    "min_reported_time": 0,
+    # What a build took says nothing to a reader.
+    "min_reported_time": 3600,
 }
 
 # What is copied is what one types, without prompts and answers.
