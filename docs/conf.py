@@ -35,7 +35,7 @@ extensions = [
     "pictures",
 ]
 root_doc = "docs/index"
-include_patterns = ["docs/**", "results/**.md", "CHANGELOG.md"]
+include_patterns = ["docs/**", "results/**.md", "CHANGELOG.md", "CONTRIBUTING.md"]
 exclude_patterns = ["docs/_*", "**/sg_execution_times*", "build", ".*", "rectifold-demo", "src"]
 # As in docstrings of scikit-learn: `alpha` is a name in code.
 default_role = "literal"
@@ -104,4 +104,4 @@ html_theme_options = {
     "header_links_before_dropdown": 7,
 }
 # These have nothing beside them to go to.
-html_sidebars = {name: [] for name in ("docs/index", "docs/start", "docs/pitfalls", "CHANGELOG")}
+html_sidebars = {name: [] for name in ("docs/index", "docs/start", "docs/pitfalls", "CHANGELOG", "CONTRIBUTING")}

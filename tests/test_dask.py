@@ -498,6 +498,13 @@ def test_a_record_of_a_cluster_that_is_gone_says_so():
         gmr.rectification_.compute()
 
 
+#: The stages, by the names of their tasks.
+STAGES = (
+    *("look", "pick", "gather", "_undecided", "_together", "vote"),
+    *("suspect", "decided", "_kept"),
+)
+
+
 class TestCluster:
     """With worker processes, some of which die."""
 
@@ -585,7 +592,14 @@ class TestCluster:
         np.testing.assert_array_equal(found.compute(), kept)
         assert labels.shape == (len(kept),)
 
-    def test_a_worker_that_dies_in_any_stage_changes_nothing(self, client, monkeypatch):
+    @pytest.mark.parametrize(
+        "stages",
+        [
+            pytest.param(("_undecided", "suspect"), id="two"),
+            pytest.param(STAGES, id="all", marks=pytest.mark.slow),
+        ],
+    )
+    def test_a_worker_that_dies_in_any_stage_changes_nothing(self, stages, client, monkeypatch):
         X, y = table(3000, seed=4)
         one = rectifold.GMR(n_neighbors=5)
         kept, _ = one.fit_resample(X, y)
@@ -595,7 +609,7 @@ class TestCluster:
         def dying(self, tasks, *, worth=0):
             """Kill a worker while it does the tasks of a stage."""
             stage = tasks[0].key.split("-")[0]
-            if stage in killed or stage not in STAGES:
+            if stage in killed or stage not in stages:
                 return keep(self, tasks, worth=worth)
             killed.append(stage)
             client.wait_for_workers(2, timeout=60)
@@ -606,18 +620,11 @@ class TestCluster:
         monkeypatch.setattr(Cluster, "keep", dying)
         gmr = GMR(n_neighbors=5, block_size="18 KiB")
         found, _ = gmr.fit_resample(*in_parts(X, y, cuts_of(3000, 9)))
-        assert killed == list(STAGES)
+        assert killed == list(stages)
         monkeypatch.undo()
         same(gmr.rectification_, one.rectification_)
         np.testing.assert_array_equal(found.compute(), kept)
         client.wait_for_workers(2, timeout=60)
-
-
-#: The stages, by the names of their tasks.
-STAGES = (
-    *("look", "pick", "gather", "_undecided", "_together", "vote"),
-    *("suspect", "decided", "_kept"),
-)
 
 
 class Lazy:

@@ -10,20 +10,13 @@ import pytest
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 GALLERY = sorted(path.stem for path in EXAMPLES.glob("plot_*.py"))
-#: Examples that take more than some seconds; building the documentation runs them, too.
-SLOW = {
-    "plot_choose_settings",
-    "plot_compare_samplers",
-    "plot_cost_thresholds",
-    "plot_large_data",
-    "plot_more_classes",
-    "plot_pipeline",
-}
+#: The others are run by `make test-slow`, and by `make docs` as well.
+QUICK = {"plot_mixed_table", "plot_report"}
 
 
 def test_there_is_a_gallery_and_its_front_page_has_a_title():
     assert len(GALLERY) >= 10
-    assert set(GALLERY) >= SLOW
+    assert set(GALLERY) >= QUICK
     purpose, _, title, rule = (EXAMPLES / "README.rst").read_text().splitlines()[:4]
     assert purpose.startswith(".. ")
     assert rule == "=" * len(title)
@@ -49,7 +42,7 @@ def test_an_example_that_another_names_is_there():
 
 
 @pytest.mark.parametrize(
-    "name", [pytest.param(one, marks=pytest.mark.slow if one in SLOW else ()) for one in GALLERY]
+    "name", [pytest.param(one, marks=() if one in QUICK else pytest.mark.slow) for one in GALLERY]
 )
 def test_an_example_runs_in_another_folder_without_a_warning(name, tmp_path):
     pytest.importorskip("matplotlib")
