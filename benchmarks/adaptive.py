@@ -150,7 +150,7 @@ def report(store: str = str(RESULTS / "adaptive"), baselines: str = str(RESULTS 
     classifiers = list(rows_of(frame, *OTHERS).rank_table().columns.drop("Avg"))
     sets = shared.values.index.get_level_values("dataset").unique()
     seeds = sorted({int(shared.seeds.min()), int(shared.seeds.max())})
-    print("# Settings chosen from the data\n")
+    print(f"# Settings chosen from the data: {len(sets)} sets\n")
     print(
         f"{len(sets)} data sets, {len(shared.values)} pairs of data set and classifier, "
         f"{' to '.join(map(str, seeds))} seeds each. Rank among 20: the paper's 18 baselines, no "

@@ -104,4 +104,5 @@ html_theme_options = {
     "header_links_before_dropdown": 7,
 }
 # These have nothing beside them to go to.
-html_sidebars = {name: [] for name in ("docs/index", "docs/start", "docs/pitfalls", "CHANGELOG", "CONTRIBUTING")}
+_ALONE = ("docs/index", "docs/start", "docs/pitfalls", "CHANGELOG", "CONTRIBUTING")
+html_sidebars = {name: [] for name in _ALONE}

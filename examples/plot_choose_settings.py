@@ -1,5 +1,5 @@
-"""Settings chosen from the data
-=============================
+"""Let the data choose
+===================
 
 Which thresholds, if any? :class:`rectifold.RectifiedClassifier` finds out by cross-validation
 inside the training rows, and cleans only where that shows.

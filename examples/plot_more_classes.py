@@ -1,5 +1,5 @@
-"""More than two classes
-=====================
+"""Three classes
+=============
 
 The largest class is cleaned strictly, every smaller one is protected by a cap of its own. Which
 classes are strict can be chosen.

@@ -1,5 +1,5 @@
-"""The report
-==========
+"""A report, live
+==============
 
 A page on which a person sees why each row went, tries other thresholds, and takes the rows along.
 It is one file, opens from disk and asks no server for anything.

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def plot_rank_heatmap(ranks: pd.DataFrame, *, axes: Any = None) -> Any:
-    """Draw average ranks as colours: green for low ones, red for high.
+    """Draw average ranks as colours: blue for low ones, red for high.
 
     Parameters
     ----------
@@ -41,7 +41,7 @@ def plot_rank_heatmap(ranks: pd.DataFrame, *, axes: Any = None) -> Any:
     ranks = ranks.astype(float)
     with mpl.rc_context(STYLE):
         (panel,) = make_panels(axes, 1, figsize=heatmap_size(ranks))
-        panel.imshow(ranks, cmap="RdYlGn_r", vmin=1, vmax=max(2, len(ranks)), aspect="auto")
+        panel.imshow(ranks, cmap="RdYlBu_r", vmin=1, vmax=max(2, len(ranks)), aspect="auto")
         panel.set_xticks(range(ranks.shape[1]), list(ranks.columns))
         panel.set_yticks(range(len(ranks)), list(ranks.index))
         panel.xaxis.tick_top()

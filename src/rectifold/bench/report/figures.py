@@ -26,7 +26,7 @@ _STYLE: dict[Any, Any] = {
 
 
 def heat_map(ranks: pd.DataFrame) -> str:
-    """Draw average ranks as colours: green for low ones, red for high.
+    """Draw average ranks as colours: blue for low ones, red for high.
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ def intervals(differences: Sequence[tuple[str, float, float, float, str]]) -> st
     ----------
     differences : sequence of (str, float, float, float, str)
         A name, the difference, where its interval begins and ends, and what it shows: "helps" is
-        green, "hurts" red.
+        blue, "hurts" orange.
 
     Returns
     -------
@@ -63,7 +63,7 @@ def intervals(differences: Sequence[tuple[str, float, float, float, str]]) -> st
         axes = figure.add_subplot()
         axes.axvline(0, color="0.6", linewidth=1)
         for row, (_, middle, low, high, verdict) in enumerate(differences):
-            colour = {"helps": "tab:green", "hurts": "tab:red"}.get(verdict, "0.25")
+            colour = {"helps": "tab:blue", "hurts": "tab:orange"}.get(verdict, "0.25")
             axes.plot([low, high], [row, row], color=colour, linewidth=2)
             axes.plot([middle], [row], marker="o", color=colour)
         axes.set_yticks(range(len(differences)), [name for name, *_ in differences])
@@ -150,7 +150,7 @@ def bars(
                 width,
                 yerr=[0.0 if math.isnan(spread) else spread for _, spread in values],
                 label=what,
-                color=("0.65", "tab:blue", "tab:green")[at] if len(series) > 1 else "tab:blue",
+                color=("0.65", "tab:blue", "tab:orange")[at] if len(series) > 1 else "tab:blue",
                 error_kw={"linewidth": 1, "capsize": 2},
             )
         for group, mark in enumerate(marks or ()):

@@ -71,7 +71,7 @@ def section(comparison: Comparison, ranks: pd.DataFrame) -> Section:
     )
     picture = Figure(
         "rank-heat-map",
-        "Average ranks: green is good, red is bad. Of rows from top to bottom, the first is the "
+        "Average ranks: blue is good, red is bad. Of rows from top to bottom, the first is the "
         "best on average.",
         partial(figures.heat_map, ranks),
     )
