@@ -1,4 +1,4 @@
-"""The variance of an inverse-distance vote beside a uniform one, under three kinds of label noise.
+"""The variance of an inverse-distance vote beside a uniform one, under five kinds of label noise.
 
     python -m theory.theorem
 
