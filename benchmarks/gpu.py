@@ -34,7 +34,7 @@ from sklearn.neighbors import NearestNeighbors
 
 from cases import DATA, LARGE, ROOT, load
 from contestants import metric_of
-from recording import read, write
+from recording import fill, read, write
 from rectifold import GMR
 from rectifold.datasets import PAPER_DATASETS
 from rectifold.engines import choose, search
@@ -272,10 +272,8 @@ def main() -> None:
             rows=rows,
             checked=checked,
         )
-    if rows and PAGE.exists() and MARK in PAGE.read_text():
-        head, _, rest = PAGE.read_text().partition(MARK)
-        _, _, tail = rest.partition(MARK)
-        PAGE.write_text(f"{head}{MARK}\n\n{table(rows)}\n\n{MARK}{tail}")
+    if rows:
+        fill(PAGE, MARK, table(rows))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""What every benchmark writes down beside its figures, and how memory is watched."""
+"""What every benchmark writes down, in results and on pages, and how memory is watched."""
 
 import json
 import os
@@ -27,6 +27,17 @@ def write(name: str, folder: Path = RESULTS, more: tuple[str, ...] = (), **conte
     draft = folder / f".{name}.json"
     draft.write_text(json.dumps(result, indent=2) + "\n")
     draft.replace(folder / f"{name}.json")
+
+
+def fill(page: Path, mark: str, *parts: str) -> None:
+    """Write the parts of a page that stand between marks, where there is such a page."""
+    if not page.exists():
+        return
+    pieces = page.read_text().split(mark)
+    if len(pieces) != 2 * len(parts) + 1:
+        raise SystemExit(f"{page.name} has {len(pieces) // 2} marked parts, not {len(parts)}")
+    pieces[1::2] = [f"\n\n{part}\n\n" for part in parts]
+    page.write_text(mark.join(pieces))
 
 
 class Peak:

@@ -25,7 +25,7 @@ import numpy as np
 
 from cases import DATA, LARGE, load
 from contestants import enn, metric_of, ours, paper, part_of_enn, part_of_paper
-from recording import Peak, read, write
+from recording import Peak, fill, read, write
 from rectifold.datasets import PAPER_DATASETS
 from rectifold.engines import choose, search
 from rectifold.space import to_points
@@ -182,10 +182,7 @@ def main() -> None:
         rows = [kept[name] for name in every if name in kept]
         write("exact_engine", summary=summary(rows), rows=rows)
     print(summary(rows))
-    if PAGE.exists():
-        before, _, rest = PAGE.read_text().partition(MARK)
-        _, _, after = rest.partition(MARK)
-        PAGE.write_text(f"{before}{MARK}\n\n{table(rows)}\n\n{MARK}{after}")
+    fill(PAGE, MARK, table(rows))
 
 
 if __name__ == "__main__":

@@ -41,8 +41,9 @@ exclude_patterns = ["docs/_*", "**/sg_execution_times*", "build", ".*", "rectifo
 default_role = "literal"
 nitpicky = True
 nitpick_ignore_regex = [
-    # Types of other libraries, which are not linked: that would need the network.
+    # Attributes of the class whose page it is.
     (r"py:obj", r"\w+"),
+    # Names of other libraries, which are not linked: that would need the network.
     (
         r"py:.*",
         r"(numpy|pandas|scipy|sklearn|imblearn|matplotlib|torch|dask|pyarrow|polars|distributed)\..*",
@@ -73,9 +74,7 @@ sphinx_gallery_conf = {
     "download_all_examples": False,
     "remove_config_comments": True,
     "abort_on_example_error": True,
-    "show_memory": False,
     "show_signature": False,
-    "plot_gallery": "True",
     # What a build took says nothing to a reader.
     "min_reported_time": 3600,
 }

@@ -1,30 +1,14 @@
 """What the guide and the pitfalls say of results is what the files of results say."""
 
-import json
 import re
-from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[1]
-DOCS, RESULTS = ROOT / "docs", ROOT / "results"
-
-
-def page(name):
-    """The text of a page, its lines joined: a figure may stand at the end of one."""
-    return " ".join((DOCS / name).read_text().split())
-
-
-def read(name):
-    return json.loads((RESULTS / name).read_text())
+from published import RESULTS, loaded, rows_of, text
 
 
 def signed(number):
     return f"{number:+.4f}".replace("-", "−")
-
-
-def by_name(rows):
-    return {row["data"]: row for row in rows}
 
 
 @pytest.fixture(scope="module")
@@ -46,7 +30,7 @@ def comparison(frame):
 
 
 def test_ranks_and_differences_of_the_cleaners_are_those_of_the_experiment(comparison):
-    told = page("guide/from-imbalanced-learn.md")
+    told = text("docs/guide/from-imbalanced-learn.md")
     ranks = comparison.rank_table()["Avg"]
     means = comparison.by_dataset()
     assert f"| no sampling | {ranks['None']:.2f} | |" in told
@@ -67,7 +51,7 @@ def test_ranks_and_differences_of_the_cleaners_are_those_of_the_experiment(compa
 def test_data_sets_with_the_most_to_gain_and_to_lose_are_those_of_the_experiment(frame, comparison):
     from scipy.stats import spearmanr
 
-    told = page("guide/why.md")
+    told = text("docs/guide/why.md")
     ranks, means = comparison.rank_table()["Avg"], comparison.by_dataset()
     gain = means["GMR"] - means["None"]
     rare = frame[frame["status"] == "ok"].groupby("dataset")["minority_before"].median()
@@ -88,15 +72,15 @@ def test_the_interval_and_the_leak_are_those_of_the_experiment(frame, comparison
 
     means = comparison.by_dataset()
     low, high = interval((means["GMR"] - means["None"]).to_numpy())
-    assert f"(95 % interval {signed(low)} to {signed(high)})" in page("guide/why.md")
+    assert f"(95 % interval {signed(low)} to {signed(high)})" in text("docs/guide/why.md")
     # tests/test_bench_report.py holds the report to the store.
     report = (RESULTS / "paper" / "report" / "README.md").read_text()
     counts = re.search(r"\d+ wins, \d+ ties, \d+ losses", report)[0]
-    assert f"with {counts} (`make bench-paper`" in page("guide/why.md")
+    assert f"with {counts} (`make bench-paper`" in text("docs/guide/why.md")
     (section,) = leak.sections(comparison, frame[frame["protocol"] == BEFORE_SPLIT])
     _, words, table = section.parts
     leaked, honest = re.search(r"rank (\d\.\d\d) instead of (\d\.\d\d);", words).groups()
-    told = page("pitfalls.md")
+    told = text("docs/pitfalls.md")
     assert f"GMR has the average rank {honest} among 20 methods" in told
     assert f"before the split it would have {leaked}," in told
     assert f"AUPRC is {table.rows[-1][-1].lstrip('+')} higher on average" in told
@@ -121,7 +105,7 @@ def chosen(frame):
 
 
 def test_what_choosing_gains_is_that_of_its_results(chosen):
-    told = page("guide/why.md")
+    told = text("docs/guide/why.md")
     here, unseen = chosen["adaptive"], chosen["adaptive/unseen"]
     gain = (here.sub(here["None"], axis=0)).mean()
     assert f"one fit gains {signed(gain['GMR-adaptive'])} over no sampling, with 15 wins" in told
@@ -137,7 +121,7 @@ def test_what_choosing_gains_is_that_of_its_results(chosen):
 
 
 def test_what_each_classifier_gains_is_that_of_the_results(comparison, chosen):
-    told = page("guide/why.md")
+    told = text("docs/guide/why.md")
     names = {
         "DT": "decision tree",
         "RF": "random forest",
@@ -158,9 +142,9 @@ def test_what_each_classifier_gains_is_that_of_the_results(comparison, chosen):
 
 
 def test_where_the_gpu_overtakes_is_as_measured():
-    told = page("guide/large.md")
-    exact = by_name(read("speed/exact_engine.json")["rows"])
-    gpu = read("gpu/engine.json")
+    told = text("docs/guide/large.md")
+    exact = rows_of("speed/exact_engine.json")
+    gpu = loaded("gpu/engine.json")
     one, other, third = (
         gpu["checked"][name]["ratio_to_exact"] for name in ("car_eval_34", "car_eval_4", "us_crime")
     )
@@ -175,31 +159,31 @@ def test_where_the_gpu_overtakes_is_as_measured():
     }
     protein = gpu["checked"]["protein_homo"]["ratio_to_exact"]
     assert f"{protein:.0f} times faster on {exact['protein_homo']['rows']:,}" in told
-    largest = by_name(gpu["rows"])["synthetic"]
+    largest = rows_of("gpu/engine.json")["synthetic"]
     assert largest["rows"] == 10_000_000
     assert f"ten million rows of {largest['columns']} columns took" in told
     assert f"took {largest['device_memory_gb']:.0f} GB" in told
 
 
 def test_what_the_exact_engine_gains_is_as_measured():
-    told = page("guide/large.md")
-    measured = read("speed/exact_engine.json")
+    told = text("docs/guide/large.md")
+    measured = loaded("speed/exact_engine.json")
     least = measured["summary"]["lowest_ratio_of_those_with_2000_rows"]
     # What repeated runs gave, in the words of the page on speed.
     assert 0.9 <= least <= 1.3
     assert "at parity (0.9 to 1.3 times on the least favourable sets, in repeated runs)" in told
-    assert "the ratio was between 0.9 and 1.3" in page("guide/speed.md")
-    card = by_name(measured["rows"])["creditcard"]
+    assert "the ratio was between 0.9 and 1.3" in text("docs/guide/speed.md")
+    card = rows_of("speed/exact_engine.json")["creditcard"]
     assert f"{card['ratio_to_paper']:.0f} times on {card['rows']:,} rows of card fraud" in told
 
 
 def test_what_approximation_gains_and_takes_is_as_measured():
-    told = page("guide/large.md")
-    exact = by_name(read("speed/exact_engine.json")["rows"])
+    told = text("docs/guide/large.md")
+    exact = rows_of("speed/exact_engine.json")
     runs = {}
     for name in ("cidds001_attacker", "ecg_mitbih", "covtype_1", "gaussians_1m"):
         runs[name] = [
-            read(f"approximate/runs/{name}-{how}.json") for how in ("exact", "approximate")
+            loaded(f"approximate/runs/{name}-{how}.json") for how in ("exact", "approximate")
         ]
     ratio = {name: one["seconds"] / other["seconds"] for name, (one, other) in runs.items()}
     proved = round(100 * exact["cidds001_attacker"]["certified"])
@@ -212,15 +196,15 @@ def test_what_approximation_gains_and_takes_is_as_measured():
 
 
 def test_what_a_cluster_and_memory_take_is_as_measured():
-    told = page("guide/large.md")
-    overhead = read("dask/overhead.json")["results"]["creditcard"]
+    told = text("docs/guide/large.md")
+    overhead = loaded("dask/overhead.json")["results"]["creditcard"]
     ratio = overhead["cluster over one machine, two cores"]
     assert f"two workers take {ratio:.2f} times as long" in told
     seconds = sorted(overhead["seconds"]["one machine, 2"])[2]
     assert f"takes {seconds:.1f} seconds on two cores" in told
-    large = read("dask/out_of_core.json")
+    large = loaded("dask/out_of_core.json")
     size = f"{large['rows']:,} rows, {large['gigabytes']:.1f} GB"
     assert f"{size}, in {max(large['megabytes_at_most']) / 1000:.1f} GB a worker" in told
-    for one in read("memory.json"):
+    for one in loaded("memory.json"):
         sizes = (one["input_mb"], one["peak_mb"], one["imports_mb"])
         assert f"| {one['rows']:,} | " + " | ".join(f"{size:,.0f}" for size in sizes) in told

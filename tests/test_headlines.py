@@ -1,13 +1,13 @@
 """Figures in README and on the site's pages are those of the results that they cite."""
 
-import json
 import os
 import re
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
+
+from published import RESULTS, ROOT, loaded, rows_of, text
 
 pytest.importorskip("filelock", reason="results are stores, which need the extra 'bench'")
 
@@ -15,22 +15,6 @@ from rectifold.bench import Store
 from rectifold.bench.deep.records import DEEP, LONGTAIL, TABDDPM
 from rectifold.bench.report import deep, find
 from rectifold.bench.report.markdown import to_markdown
-
-ROOT = Path(__file__).parents[1]
-RESULTS = ROOT / "results"
-
-
-def text(path):
-    """Read a page as one line, so that no figure is broken by the end of one."""
-    return re.sub(r"\s+", " ", (ROOT / path).read_text())
-
-
-def loaded(path):
-    return json.loads((RESULTS / path).read_text())
-
-
-def rows_of(path):
-    return {row["data"]: row for row in loaded(path)["rows"]}
 
 
 def test_how_much_faster_than_the_papers_way():

@@ -1,1 +1,1 @@
-"""Experiments on the paper's theory, one file a statement: `python -m theory.NAME` here, or all."""
+"""Experiments on the paper's theory: `python -m theory.NAME` here, `python -m theory` for all."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -58,13 +57,7 @@ def publish(
     draw(found).savefig(PICTURES / f"theory-{name}.png", dpi=130)
     parts = blocks(found)
     print("\n\n".join(parts))
-    page = PAGES / f"{name}.md"
-    if page.exists():
-        pieces = page.read_text().split(mark(name))
-        if len(pieces) != 2 * len(parts) + 1:
-            raise SystemExit(f"{page.name} has {len(pieces) // 2} marked parts, not {len(parts)}")
-        pieces[1::2] = [f"\n\n{part}\n\n" for part in parts]
-        page.write_text(mark(name).join(pieces))
+    recording.fill(PAGES / f"{name}.md", mark(name), *parts)
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[object]], words: int = 1) -> str:
@@ -95,6 +88,6 @@ def few(value: float) -> str:
     return f"{value:.3f}" if value > 0.001 else f"{value:.5f}"
 
 
-def plain(values: Any, digits: int = 6) -> list[Any]:
+def plain(values: Any, digits: int = 6) -> list[float]:
     """Give numbers as JSON has them, without digits that mean nothing."""
-    return json.loads(json.dumps([float(f"{value:.{digits}g}") for value in np.ravel(values)]))
+    return [float(f"{value:.{digits}g}") for value in np.ravel(values)]

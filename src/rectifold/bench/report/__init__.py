@@ -62,7 +62,7 @@ def write_report(
     ...         store.add(
     ...             {"dataset": "loans", "method": method, "classifier": "LR", "seed": 42}
     ...             | {"protocol": "train-only", "method_version": "1"}
-    ...             | {"status": "ok", "auprc": auprc, "versions": "{}"}
+    ...             | {"status": "ok", "auprc": auprc}
     ...         )
     >>> files = write_report(store, Path(folder.name) / "report", latex=True)
     >>> files[0].relative_to(folder.name).as_posix()
