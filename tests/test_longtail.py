@@ -363,23 +363,6 @@ class TestTraining:
         assert [one.losses for one in beside] == [one.losses for one in alone]
         assert seen == [(2, 4), (4, 4)]
 
-    def test_where_a_step_can_t_be_recorded_all_are_launched_anew(self, monkeypatch):
-        def refuse():
-            raise RuntimeError("no graph today")
-
-        data, losses = small(), []
-        monkeypatch.setattr(torch.cuda, "CUDAGraph", refuse)
-        for records in (False, True):
-            trainer = Trainer(data, epochs=1, device="cpu", recipe=SMALL)
-            trainer._to_record = records
-            if records:
-                with pytest.warns(RuntimeWarning, match="slower: no graph today"):
-                    list(trainer.steps())
-            else:
-                list(trainer.steps())
-            losses.append(trainer.end())
-        assert losses[0] == losses[1]
-
     def test_the_state_of_torch_s_own_generator_stays_as_it_was(self):
         before = torch.get_rng_state()
         train(small(counts=(20, 10)), epochs=1, device="cpu", recipe=SMALL)

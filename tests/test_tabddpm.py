@@ -1,6 +1,5 @@
 """TabDDPM: its formulas beside plain ones, tables that it must recover, and what it refuses."""
 
-import contextlib
 import json
 import subprocess
 import sys
@@ -26,7 +25,8 @@ safetensors = pytest.importorskip(
     "safetensors.torch", reason="safetensors is not installed: rectifold[deep]"
 )
 
-from rectifold.bench.deep.tabddpm import TabDDPM, repeating, sampling  # noqa: E402
+from rectifold.bench.deep import repeating  # noqa: E402
+from rectifold.bench.deep.tabddpm import TabDDPM, sampling  # noqa: E402
 from rectifold.bench.deep.tabddpm.denoiser import waves  # noqa: E402
 from rectifold.bench.deep.tabddpm.gaussian import Gaussian  # noqa: E402
 from rectifold.bench.deep.tabddpm.multinomial import Multinomial, Segments  # noqa: E402
@@ -374,54 +374,6 @@ def test_many_rows_are_drawn_in_blocks(trained, monkeypatch):
     assert (X["colour"][:700] == "red").mean() > 0.7
     assert (X["colour"][700:] == "red").mean() < 0.05
     assert not X.duplicated(["u", "v"]).any()
-
-
-class Player:
-    """Stands for torch.cuda: records a step and replays it, or fails to."""
-
-    def __init__(self, fails):
-        self.fails, self.done, self.recording = fails, 0, False
-
-    def step(self):
-        self.done += not self.recording
-
-    def replay(self):
-        self.done += 1
-
-    def wait_stream(self, other):
-        pass
-
-    def current_stream(self, device):
-        return self
-
-    Stream = current_stream
-
-    def CUDAGraph(self):  # noqa: N802
-        return self
-
-    def stream(self, stream):
-        return contextlib.nullcontext()
-
-    @contextlib.contextmanager
-    def graph(self, graph, stream, capture_error_mode):
-        self.recording = True
-        yield
-        self.recording = False
-        if self.fails:
-            raise RuntimeError("no such luck\nand details")
-
-
-@pytest.mark.parametrize("fails", [False, True])
-@pytest.mark.parametrize("times", [1, 3, 4, 20])
-def test_a_step_is_done_as_often_as_asked_recorded_or_not(fails, times, monkeypatch):
-    player = Player(fails)
-    monkeypatch.setattr(torch, "cuda", player)
-    repeated = repeating.Repeated(player.step, torch.device("cuda", 0))
-    warned = pytest.warns(RuntimeWarning, match="none could be recorded: no such luck$")
-    with warned if fails and times > 3 else contextlib.nullcontext():
-        for _ in range(times):
-            repeated()
-    assert player.done == times
 
 
 @pytest.mark.gpu

@@ -1,9 +1,9 @@
-"""Where networks are trained: a CUDA device if there is one, or the CPU; steps recorded there."""
+"""Where networks are trained: a CUDA device if there is one, or the CPU; and work with a seed."""
 
 from __future__ import annotations
 
-import gc
-from collections.abc import Callable
+import contextlib
+from collections.abc import Iterator
 from typing import Any
 
 import torch
@@ -36,36 +36,34 @@ def called(device: torch.device) -> str:
     return str(torch.cuda.get_device_name(device) if device.type == "cuda" else device.type)
 
 
-def recorded(step: Callable[[], None], device: torch.device, stream: Any) -> Any:
-    """Record a step as a CUDA graph, which can be replayed; it is not done yet.
+@contextlib.contextmanager
+def working(device: torch.device, seed: int) -> Iterator[None]:
+    """Work on a device with random numbers from a seed, and TF32 for products of float32.
+
+    What the program around has chosen, and its random numbers, are put back.
 
     Parameters
     ----------
-    step : callable
-        Changes tensors in place, and asks nothing of them.
     device : torch.device
-        A CUDA device.
-    stream : torch.cuda.Stream
-        Where the step was done before.
-
-    Returns
-    -------
-    torch.cuda.CUDAGraph
-        A `RuntimeError` says that it could not be made.
+        The CPU or a CUDA device.
+    seed : int
+        For torch's own generators of that device, which networks and dropout use.
     """
-    graph = torch.cuda.CUDAGraph()
-    # Were a graph that nobody needs any more thrown away meanwhile, both would be lost.
-    gc.collect()
-    collects = gc.isenabled()
-    gc.disable()
-    try:
-        # The first puts the stream back should the end of recording fail.
-        with (
-            torch.cuda.stream(torch.cuda.current_stream(device)),
-            torch.cuda.graph(graph, stream=stream, capture_error_mode="thread_local"),
-        ):
-            step()
-    finally:
-        if collects:
-            gc.enable()
-    return graph
+    if device.type == "cpu":
+        with torch.random.fork_rng(devices=[]):
+            torch.default_generator.manual_seed(seed)
+            yield
+        return
+    matmul = torch.backends.cuda.matmul
+    before = matmul.fp32_precision
+    with torch.cuda.device(device), torch.random.fork_rng(devices=[device.index]):
+        torch.default_generator.manual_seed(seed)
+        torch.cuda.manual_seed(seed)
+        matmul.fp32_precision = "tf32"
+        try:
+            yield
+        finally:
+            # What was taken over from a wider setting is taken over again.
+            matmul.fp32_precision = "none"
+            if matmul.fp32_precision != before:
+                matmul.fp32_precision = before

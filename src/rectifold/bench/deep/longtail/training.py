@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
 from time import perf_counter
@@ -13,19 +12,18 @@ import numpy as np
 import torch
 
 from rectifold import progress
-from rectifold.bench.deep.devices import find_device, recorded
+from rectifold.bench.deep.devices import find_device
 from rectifold.bench.deep.longtail.augmentation import Normaliser, augmented, draw, padded
 from rectifold.bench.deep.longtail.data import LongTailed
 from rectifold.bench.deep.longtail.losses import LOSSES, Loss
 from rectifold.bench.deep.longtail.network import ResNet32
 from rectifold.bench.deep.longtail.schedule import Recipe, check_epochs, rate_at
 from rectifold.bench.deep.longtail.trained import Trained, reproducibly
+from rectifold.bench.deep.repeating import Repeated
 from rectifold.bench.registry import BenchProblem
 from rectifold.engines.gpu import devices
 from rectifold.names import near
 
-#: Steps before one is recorded: libraries choose their algorithms and take their memory in them.
-_WARM_UP = 3
 _DONE = object()
 
 
@@ -129,18 +127,16 @@ class Trainer:
         # What a step reads and adds to: tensors that stay where they are.
         self._drawn = torch.zeros((self.batch, 4), dtype=torch.int64, device=device)
         self._sum = torch.zeros((), device=device)
-        self._graph: Any = None
-        self._to_record = graph and device.type == "cuda"
-        self._taken = 0
         self._stream: Any = None
         if device.type == "cuda":
             self._stream = torch.cuda.Stream(device)
             self._stream.wait_stream(torch.cuda.current_stream(device))
+        self._step = Repeated(self._train, device, stream=self._stream, records=graph)
 
     @property
     def recorded(self) -> bool:
         """Whether steps are replays of a recorded one."""
-        return self._graph is not None
+        return self._step.recorded
 
     @contextmanager
     def _here(self) -> Iterator[None]:
@@ -176,7 +172,7 @@ class Trainer:
         for drawn in plan:
             with self._here():
                 self._drawn.copy_(drawn)
-                self._advance()
+                self._step()
             yield
 
     def end(self) -> float:
@@ -207,7 +203,8 @@ class Trainer:
         """
         seconds, recorded = perf_counter() - self._start, self.recorded
         # Its memory is the device's again.
-        self._graph = None
+        self._step.forget()
+        self.optimizer.zero_grad(set_to_none=True)
         return Trained(
             self.network.eval(),
             self.normalise,
@@ -217,40 +214,18 @@ class Trainer:
             recorded,
         )
 
-    def _advance(self) -> None:
-        if self._to_record and self._graph is None and self._taken >= _WARM_UP:
-            self._record()
-        if self._graph is None:
-            self._step()
-        else:
-            self._graph.replay()
-        self._taken += 1
-
-    def _record(self) -> None:
-        try:
-            self._graph = recorded(self._step, self.device, self._stream)
-        except RuntimeError as problem:
-            self._to_record = False
-            self.optimizer.zero_grad(set_to_none=True)
-            warnings.warn(
-                f"a training step could not be recorded, so that each is launched anew, which is "
-                f"slower: {problem}",
-                RuntimeWarning,
-                stacklevel=2,
-            )
-
-    def _step(self) -> None:
+    def _train(self) -> None:
         # Everything a graph may hold: no size and no number here depends on what the device says.
         mixed: Any = nullcontext()
         if self.device.type == "cuda":
             # Each weight is used once, so that copies in bfloat16 need not be kept.
             mixed = torch.autocast("cuda", dtype=torch.bfloat16, cache_enabled=False)
+        self.optimizer.zero_grad(set_to_none=True)
         with mixed:
             logits = self.network(self.normalise(augmented(self.images, self._drawn)))
         loss = self.loss(logits, self.labels[self._drawn[:, 0]])
         loss.backward()
         self.optimizer.step()
-        self.optimizer.zero_grad(set_to_none=True)
         self._sum += loss.detach()
 
 

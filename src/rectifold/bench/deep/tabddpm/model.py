@@ -14,12 +14,11 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
-from rectifold.bench.deep.devices import find_device
+from rectifold.bench.deep.devices import find_device, working
 from rectifold.bench.deep.tabddpm import files
 from rectifold.bench.deep.tabddpm.denoiser import Denoiser
 from rectifold.bench.deep.tabddpm.diffusion import Diffusion
 from rectifold.bench.deep.tabddpm.encoding import Encoded, Encoding, Labels
-from rectifold.bench.deep.tabddpm.repeating import working
 from rectifold.bench.deep.tabddpm.sampling import draw
 from rectifold.bench.deep.tabddpm.training import Rows, Trainer, mean_loss
 

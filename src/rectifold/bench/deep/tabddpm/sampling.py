@@ -3,10 +3,10 @@
 import torch
 
 from rectifold._typing import Floats, Ints, Tensor
+from rectifold.bench.deep.repeating import Repeated
 from rectifold.bench.deep.tabddpm.denoiser import Denoiser
 from rectifold.bench.deep.tabddpm.diffusion import Diffusion
 from rectifold.bench.deep.tabddpm.encoding import Encoded
-from rectifold.bench.deep.tabddpm.repeating import Repeated
 
 #: Numbers that a block holds in one layer, at most.
 _NUMBERS = 1 << 26

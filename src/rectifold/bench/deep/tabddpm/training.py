@@ -10,10 +10,10 @@ import numpy as np
 import torch
 
 from rectifold._typing import Ints, Tensor
+from rectifold.bench.deep.repeating import Repeated
 from rectifold.bench.deep.tabddpm.denoiser import Denoiser
 from rectifold.bench.deep.tabddpm.diffusion import Diffusion
 from rectifold.bench.deep.tabddpm.encoding import Encoded
-from rectifold.bench.deep.tabddpm.repeating import Repeated
 from rectifold.progress import report
 
 #: The loss is looked at after so many iterations: on a GPU each look waits for all before it.
