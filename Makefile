@@ -24,9 +24,9 @@ test-browser: browser ## The report's page in a real browser: Debian's chromium
 test-slow: $(VENV)/.installed ## The tests that take minutes: all rows of all 27 data sets
 	$(BIN)/python -m pytest -n auto --dist worksteal -m slow --durations=0
 
-test-gpu: $(VENV)/.installed ## The GPU engine's tests on a CUDA device
-	$(BIN)/python -m pip install --quiet --editable '.[gpu]'
-	$(BIN)/python -m pytest tests/test_gpu_engine.py -m gpu
+test-gpu: $(VENV)/.installed ## The tests that need a CUDA device
+	$(BIN)/python -m pip install --quiet --editable '.[gpu,deep]'
+	$(BIN)/python -m pytest tests -m gpu
 
 lint: $(VENV)/.installed ## Style and types
 	$(BIN)/ruff check .

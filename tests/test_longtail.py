@@ -407,7 +407,7 @@ class TestTraining:
                     list(trainer.steps())
                     trainer.end()
                 pairs = zip(trainer.network.parameters(), weights, strict=True)
-                moved.append(sum(float((now - then).norm()) for now, then in pairs))
+                moved.append(sum(float((now.detach() - then).norm()) for now, then in pairs))
             replayed, launched = trainers
             assert replayed.recorded
             assert not launched.recorded

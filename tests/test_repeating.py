@@ -1,13 +1,15 @@
 """Steps that are recorded and replayed: done as often as asked, whether that works or not."""
 
 import contextlib
+import gc
+import weakref
 
 import pytest
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed: rectifold[deep]")
 
 from images import small  # noqa: E402
-from rectifold.bench.deep.longtail import Recipe, Trainer  # noqa: E402
+from rectifold.bench.deep.longtail import Recipe, Trainer, train_together  # noqa: E402
 from rectifold.bench.deep.repeating import Repeated  # noqa: E402
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -62,8 +64,10 @@ def test_a_step_is_done_as_often_as_asked_recorded_or_not(fails, times, on_own_s
             repeated()
     assert player.done == times
     assert repeated.recorded == (times > 3 and not fails)
-    repeated.forget()
+    repeated.end()
     assert not repeated.recorded
+    with pytest.raises(RuntimeError, match="no step can follow"):
+        repeated()
 
 
 def test_a_step_that_is_not_to_be_recorded_is_not(monkeypatch):
@@ -91,3 +95,17 @@ def test_a_training_whose_step_can_t_be_recorded_learns_the_same(monkeypatch):
             list(failing.steps())
     for learnt, same in zip(failing.network.parameters(), plain.network.parameters(), strict=True):
         assert torch.equal(learnt, same)
+
+
+def test_what_a_training_held_is_free_when_it_is_over():
+    trainer = Trainer(small(), epochs=1, device="cpu", recipe=Recipe(batch=32, width=4, blocks=1))
+    gc.collect()
+    images = weakref.ref(trainer.images)
+    gc.disable()
+    try:
+        trained = train_together([trainer])[0]
+        del trainer
+        assert images() is None
+    finally:
+        gc.enable()
+    assert len(trained.losses) == 1

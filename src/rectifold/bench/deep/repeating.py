@@ -64,9 +64,9 @@ class Repeated:
         else:
             self.step()
 
-    def forget(self) -> None:
-        """Give the memory of the graph back to the device."""
-        self._graph = None
+    def end(self) -> None:
+        """Let go of the step and its graph, whose memory is the device's again."""
+        self.step, self._graph, self._records = _ended, None, False
 
     def _do_aside(self) -> None:
         here = torch.cuda.current_stream(self.device)
@@ -87,6 +87,10 @@ class Repeated:
                 RuntimeWarning,
                 stacklevel=3,
             )
+
+
+def _ended() -> None:
+    raise RuntimeError("no step can follow: they were ended.")
 
 
 def _graph_of(step: Callable[[], None], device: torch.device, stream: Any) -> Any:

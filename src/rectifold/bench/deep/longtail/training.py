@@ -202,8 +202,7 @@ class Trainer:
         Trained
         """
         seconds, recorded = perf_counter() - self._start, self.recorded
-        # Its memory is the device's again.
-        self._step.forget()
+        self._step.end()
         self.optimizer.zero_grad(set_to_none=True)
         return Trained(
             self.network.eval(),
