@@ -78,6 +78,8 @@ class TestDiffusion:
             assert 0 < row["auprc"] <= 1
             assert row["test_rows"] == 164
             assert set(row) <= set(DEEP.schema.names)
+            if row["trained_on"] != "real":
+                assert json.loads(row["settings"])["embedding_"] == MODEL.embedding
 
     def test_cleaning_sees_the_training_part_alone_and_the_control_is_trained_on_it(self, diffused):
         table = wines()
@@ -278,6 +280,7 @@ class TestCommands:
         self.refused(capsys, "there is no set 'cover'", "tabddpm", "-d", "cover", *home)
         self.refused(capsys, "creditcard.npz' is not there", "tabddpm", "-d", "creditcard", *home)
         self.refused(capsys, "--samples must be a whole number", "tabddpm", "--samples", "0", *home)
+        self.refused(capsys, "--embedding must be even", "tabddpm", "--embedding", "7", *home)
         self.refused(capsys, "--data must be cifar10-lt100", "longtail", "-d", "mnist", *home)
         self.refused(capsys, "there is no method 'LDM'", "longtail", "-m", "LDM", *home)
         self.refused(capsys, "cifar10_lt100.npz", "longtail", *home)
@@ -291,6 +294,8 @@ class TestCommands:
             refuse_mixture(store, "tabddpm", {"iterations": 70}, {"wines": wines().fingerprint})
         with pytest.raises(BenchProblem, match="has results on other values of 'wines'"):
             refuse_mixture(store, "tabddpm", {}, {"wines": "another"})
+        with pytest.raises(BenchProblem, match="with embedding 16, and these would have None"):
+            refuse_mixture(store, "tabddpm", {"embedding": None}, {"wines": wines().fingerprint})
         refuse_mixture(store, "tabddpm", {"iterations": 60}, {"wines": wines().fingerprint})
         self.refused(
             capsys, "--seed must be a whole number below", "tabddpm", *options, "--seed", "9" * 12

@@ -539,6 +539,54 @@ except ImportError as problem:
     assert run.stdout.startswith('TabDDPM needs torch: pip install "rectifold[deep]"')
 
 
+# Wide tables
+
+
+def normal(n_columns, n_rows=40):
+    rng = np.random.default_rng(0)
+    return rng.normal(size=(n_rows, n_columns)), np.tile([0, 1], n_rows // 2)
+
+
+@pytest.mark.parametrize(("columns", "embedding"), [(3, 128), (128, 128), (129, 256), (300, 512)])
+def test_the_embedding_is_as_wide_as_the_numbers_of_a_row(columns, embedding, tmp_path):
+    model = TabDDPM(**SMALL | {"embedding": None, "layers": (512,), "iterations": 1})
+    model.fit(*normal(columns))
+    assert model.embedding_ == embedding
+    model.save(tmp_path / "model")
+    again = TabDDPM.load(tmp_path / "model", device="cpu")
+    assert (again.embedding, again.embedding_) == (None, embedding)
+    np.testing.assert_array_equal(model.sample(5)[0], again.sample(5)[0])
+
+
+def test_categories_do_not_widen_the_embedding():
+    X = np.arange(600).reshape(300, 2)
+    model = TabDDPM(**SMALL | {"embedding": None}).fit(X, np.tile([0, 1], 150), categorical=[1])
+    assert model.embedding_ == 128
+
+
+@pytest.mark.parametrize(
+    ("widths", "sentence"),
+    [
+        ({"embedding": 8}, "12 columns of numbers can't pass through embedding, which is 8 wide"),
+        ({"layers": (16, 10)}, "can't pass through layers, which is 10 wide.*Make it at least 12"),
+    ],
+)
+def test_widths_through_which_noise_can_t_pass_are_warned_of(widths, sentence):
+    with pytest.warns(UserWarning, match=sentence):
+        TabDDPM(**SMALL | {"embedding": 16} | widths).fit(*normal(12))
+
+
+def test_noise_of_more_columns_than_the_embedding_is_not_told():
+    X, y = normal(12, 2000)
+    settings = SMALL | {"layers": (64,), "batch_size": 256, "iterations": 400}
+    # Of independent normal columns half of the noise can be told, on average over all steps.
+    wide = TabDDPM(**settings | {"embedding": 32, "learning_rate": 3e-3}).fit(X, y)
+    with pytest.warns(UserWarning, match="can't pass"):
+        narrow = TabDDPM(**settings | {"embedding": 4, "learning_rate": 3e-3}).fit(X, y)
+    assert wide.loss(X, y) < 0.65
+    assert narrow.loss(X, y) > 0.5 * 4 / 12 + 8 / 12 - 0.05
+
+
 # What it refuses
 
 

@@ -59,6 +59,12 @@ def tabddpm(
     timesteps: Annotated[
         str, typer.Option(metavar="N", help="Steps from noise to a row.")
     ] = "1000",
+    embedding: Annotated[
+        str | None,
+        typer.Option(
+            metavar="N", help="Width of its embedding; by default 128, and more for wide tables."
+        ),
+    ] = None,
     device: DeviceOption = None,
     retry: RetryOption = False,
     quiet: QuietOption = False,
@@ -78,6 +84,7 @@ def tabddpm(
     model = TabDDPM(
         iterations=options.whole("--iterations", iterations, 1) or 1,
         timesteps=options.whole("--timesteps", timesteps, 2) or 2,
+        embedding=_embedding(embedding),
         device=device,
     )
     seeds = _seeds(seed) or list(tabular.SEEDS)
@@ -179,6 +186,13 @@ def _images(name: str, home: Path, ratio: str | None) -> LongTailed:
 def _seeds(given: list[str] | None) -> list[int]:
     named = [options.seed("--seed", text) for text in options.names(given)]
     return list(dict.fromkeys(one for one in named if one is not None))
+
+
+def _embedding(given: str | None) -> int | None:
+    width = options.whole("--embedding", given, 2)
+    if width is not None and width % 2:
+        raise UsageProblem(f"--embedding must be even, not {width}")
+    return width
 
 
 def _refuse_without_extra() -> None:

@@ -157,9 +157,15 @@ def cells(sets: Sequence[str], seeds: Sequence[int], samples: int) -> list[tuple
 
 
 def settings_of(model: Any) -> dict[str, Any]:
-    """Give the settings of a model that its rows depend on, besides the seed."""
+    """Give the settings of a model that its rows depend on, besides the seed.
+
+    Once it was fitted, also the width of its embedding, which may come from the table.
+    """
     given = sorted(model.get_params().items())
-    return {name: value for name, value in given if name not in ("device", "random_state")}
+    settings = {name: value for name, value in given if name not in ("device", "random_state")}
+    if hasattr(model, "embedding_"):
+        settings["embedding_"] = model.embedding_
+    return settings
 
 
 def _wanted(samples: int) -> list[tuple[str, Sequence[int]]]:
@@ -293,7 +299,7 @@ def _tasks(
             told = {**dict(zip(KEY, key, strict=True)), **facts, **more}
             yield partial(failed, problem, **told)
         return
-    more["train_seconds"] = perf_counter() - begin
+    more |= {"settings": settings_of(fitted), "train_seconds": perf_counter() - begin}
     for draw in sorted({key[4] for key in made_up}):
         begin = perf_counter()
         X, y = fitted.sample(len(cleaned.y), random_state=1000 * draw + seed)

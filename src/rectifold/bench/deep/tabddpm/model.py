@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Sequence
 from numbers import Integral, Real
 from typing import Any, ClassVar
@@ -24,6 +25,8 @@ from rectifold.bench.deep.tabddpm.training import Rows, Trainer, mean_loss
 
 #: A class with fewer rows is not learned but remembered.
 MIN_ROWS = 5
+#: The authors' width of the embedding.
+_EMBEDDING = 128
 #: `loss` looks at so many noisy rows, at least.
 _LOOKS = 1 << 14
 
@@ -36,8 +39,8 @@ class TabDDPM(BaseEstimator):
     diffuse by being replaced at random (Hoogeboom et al., 2021). One MLP undoes both.
 
     It differs from the authors' program in this: rows are drawn with a running mean of the
-    weights, estimates of numbers are clipped to the range of the table, and the network sees
-    categories as zeros and ones, not as their logarithms.
+    weights, estimates of numbers are clipped to the range of the table, the network sees
+    categories as zeros and ones, not as their logarithms, and wide rows have a wide embedding.
 
     Parameters
     ----------
@@ -47,8 +50,10 @@ class TabDDPM(BaseEstimator):
     layers : tuple of int, default=(512, 512, 512)
         Widths of the hidden layers.
 
-    embedding : int, default=128
-        Width in which rows, steps and classes are embedded; even.
+    embedding : int or None, default=None
+        Width in which rows, steps and classes are embedded; even. None takes 128, or, where more
+        columns than that hold numbers, the next power of two: noise of all columns can't be told
+        from fewer numbers.
 
     dropout : float, default=0.0
         Share of hidden numbers that are left out in training.
@@ -83,6 +88,9 @@ class TabDDPM(BaseEstimator):
     n_features_in_ : int
         Columns of the table.
 
+    embedding_ : int
+        The width of the embedding.
+
     losses_ : list of float
         The mean loss of successive stretches of the training.
 
@@ -113,7 +121,7 @@ class TabDDPM(BaseEstimator):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "timesteps": [Interval(Integral, 2, None, closed="left")],
         "layers": [tuple, list],
-        "embedding": [Interval(Integral, 2, None, closed="left")],
+        "embedding": [Interval(Integral, 2, None, closed="left"), None],
         "dropout": [Interval(Real, 0, 1, closed="left")],
         "batch_size": [Interval(Integral, 1, None, closed="left")],
         "iterations": [Interval(Integral, 1, None, closed="left")],
@@ -129,7 +137,7 @@ class TabDDPM(BaseEstimator):
         *,
         timesteps: int = 1000,
         layers: Sequence[int] = (512, 512, 512),
-        embedding: int = 128,
+        embedding: int | None = None,
         dropout: float = 0.0,
         batch_size: int = 4096,
         iterations: int = 10_000,
@@ -177,6 +185,8 @@ class TabDDPM(BaseEstimator):
         _check_lengths(encoded, y)
         labels, codes = Labels.learned(y, MIN_ROWS)
         self._adopt(encoding, labels, device)
+        self.embedding_ = self.embedding or _wide_enough(self._diffusion.n_numbers)
+        self._warn_of_narrow_layers()
         with working(device, _seed(self.random_state)):
             trainer = Trainer(
                 self._network(),
@@ -223,7 +233,8 @@ class TabDDPM(BaseEstimator):
             if codes.shape != (n,):
                 raise ValueError(f"y has {len(codes)} labels for n={n} rows.")
         with working(self._diffusion.device, seed):
-            drawn = draw(self._denoiser, self._diffusion, codes, max(self._fitted_by["layers"]))
+            widest = max(self.embedding_, *self._fitted_by["layers"])
+            drawn = draw(self._denoiser, self._diffusion, codes, widest)
         return self._encoding.decode(drawn), self._labels.decode(codes)
 
     def loss(self, X: Any, y: Any, *, random_state: Any = None) -> float:
@@ -289,6 +300,7 @@ class TabDDPM(BaseEstimator):
         found = files.read(path)
         model = cls(**(found["parameters"] | {"device": device}))
         model._adopt(found["encoding"], found["labels"], where)
+        model.embedding_ = found["weights"]["classes"].shape[1]
         with working(where, 0):
             network = model._network()
         network.load_state_dict(found["weights"])
@@ -301,7 +313,7 @@ class TabDDPM(BaseEstimator):
             raise ValueError(
                 f"layers must be widths of hidden layers, such as (512, 512), not {self.layers!r}."
             )
-        if self.embedding % 2:
+        if self.embedding is not None and self.embedding % 2:
             raise ValueError(f"embedding must be even, not {self.embedding}.")
 
     def _adopt(self, encoding: Encoding, labels: Labels, device: torch.device) -> None:
@@ -317,11 +329,29 @@ class TabDDPM(BaseEstimator):
         low, high = encoding.range
         self._diffusion = Diffusion(self.timesteps, low, high, encoding.sizes, device)
 
+    def _warn_of_narrow_layers(self) -> None:
+        numbers = self._diffusion.n_numbers
+        widths = {"embedding": self.embedding_, "layers": min(self.layers)}
+        name = min(widths, key=widths.__getitem__)
+        if numbers > widths[name]:
+            warnings.warn(
+                f"noise of {numbers} columns of numbers can't pass through {name}, which is "
+                f"{widths[name]} wide: rows that are drawn will be too noisy. Make it at least "
+                f"{numbers}.",
+                UserWarning,
+                stacklevel=3,
+            )
+
     def _network(self) -> Denoiser:
         width, n_classes = self._diffusion.width, len(self.classes_)
-        made = Denoiser(width, n_classes, self.layers, self.embedding, self.dropout)
+        made = Denoiser(width, n_classes, self.layers, self.embedding_, self.dropout)
         placed: Denoiser = made.to(self._diffusion.device)
         return placed
+
+
+def _wide_enough(columns: int) -> int:
+    """Give the width of an embedding through which noise of so many columns can pass."""
+    return max(_EMBEDDING, 1 << (columns - 1).bit_length())
 
 
 def _seed(random_state: Any) -> int:
