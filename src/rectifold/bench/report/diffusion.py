@@ -83,10 +83,10 @@ def section(rows: pd.DataFrame) -> Section:
                 names,
                 {
                     what: [_pair(means, name, SYNTHETIC, method) for name in names]
-                    for what, method in (("raw", NONE), ("cleaned", GMR))
+                    for what, method in (("made up, raw", NONE), ("made up, cleaned", GMR))
                 },
                 "AUPRC",
-                [_pair(means, name, REAL, NONE)[0] for name in names],
+                ("real rows, raw", [_pair(means, name, REAL, NONE)[0] for name in names]),
             ),
         ),
         Table(
@@ -117,6 +117,7 @@ def _costs(rows: pd.DataFrame, names: list[str]) -> Table:
                 name,
                 str(first["target"]),
                 f"{int(first['rows_before']):,} × {int(first['columns'])}",
+                _embedding(of),
                 *(
                     number(gone[column].mean(), 0) if column in gone else NOTHING
                     for column in (0, 1)
@@ -131,16 +132,23 @@ def _costs(rows: pd.DataFrame, names: list[str]) -> Table:
     device = ", ".join(sorted({str(one) for one in rows["device"].dropna()})) or NOTHING
     return Table(
         "tabddpm-costs",
-        "What is told from what; training rows and columns; rows of both classes that GMR "
-        "removed, on average over seeds, by which metric; seconds to clean, to train and to draw "
-        f"({device}), while classifiers were trained beside it.",
+        "What is told from what; training rows and columns; the width of TabDDPM's embedding; rows "
+        "of both classes that GMR removed, on average over seeds, by which metric; seconds to "
+        f"clean, to train and to draw ({device}), while classifiers were trained beside it.",
         [
-            *("set", "target", "training part", "majority removed", "minority removed"),
-            *("metric", "clean, s", "train, s", "draw, s"),
+            *("set", "target", "training part", "embedding", "majority removed"),
+            *("minority removed", "metric", "clean, s", "train, s", "draw, s"),
         ],
         lines,
         words=2,
     )
+
+
+def _embedding(rows: pd.DataFrame) -> str:
+    """Give the width of the embedding, of all models."""
+    every = [json.loads(text) for text in rows["settings"].dropna().unique()]
+    widths = {one.get("embedding_", one.get("embedding")) for one in every} - {None}
+    return span(min(widths), max(widths)) if widths else NOTHING
 
 
 def _by_seed(means: Any, name: str, trained_on: str) -> pd.DataFrame | None:

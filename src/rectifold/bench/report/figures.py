@@ -118,7 +118,7 @@ def bars(
     names: Sequence[str],
     series: Mapping[str, Sequence[tuple[float, float]]],
     label: str,
-    marks: Sequence[float] | None = None,
+    marks: tuple[str, Sequence[float]] | None = None,
 ) -> str:
     """Draw groups of bars beside each other, with their spread.
 
@@ -130,8 +130,8 @@ def bars(
         For each bar of a group, what it is; a mean and a standard deviation for each group.
     label : str
         Of the axis.
-    marks : sequence of float, optional
-        A line across each group.
+    marks : tuple of str and sequence of float, optional
+        A line across each group: what they are, and how high.
 
     Returns
     -------
@@ -153,8 +153,11 @@ def bars(
                 color=("0.65", "tab:blue", "tab:orange")[at] if len(series) > 1 else "tab:blue",
                 error_kw={"linewidth": 1, "capsize": 2},
             )
-        for group, mark in enumerate(marks or ()):
-            axes.plot([group - 0.45, group + 0.45], [mark, mark], color="black", linewidth=1)
+        what, heights = marks or ("", ())
+        if heights:
+            starts = [group - 0.45 for group in range(len(names))]
+            ends = [group + 0.45 for group in range(len(names))]
+            axes.hlines(heights, starts, ends, color="black", linewidth=1, label=what)
         axes.set_xticks(range(len(names)), names, rotation=20 if len(names) > 3 else 0)
         axes.set_ylabel(label)
         axes.spines[["top", "right"]].set_visible(False)
