@@ -289,6 +289,15 @@ def test_one_cell_in_ten_may_be_other_text_among_numbers(other):
     assert np.array_equal(space.transform(frame), expected)
 
 
+@pytest.mark.parametrize("word", ["?", "n/a", " NA ", "NULL", "None", "<NA>", "-", "unknown", "."])
+def test_words_for_what_is_missing_may_be_in_any_number_of_cells(word):
+    frame, expected = dirty(DIGITS, *[word] * 30)
+    with pytest.warns(UserWarning, match="read as numbers, with other text as missing"):
+        space = TableSpace().fit(frame)
+    assert space.columns_ == {"a": "number"}
+    assert np.array_equal(space.transform(frame), expected)
+
+
 def test_columns_with_other_text_are_named_in_one_warning_with_the_most_frequent_text():
     frame = pl.DataFrame(
         {
@@ -316,9 +325,10 @@ def test_long_text_is_cut_short_in_the_warning():
 @pytest.mark.parametrize(
     ("values", "kind"),
     [
-        ([*DIGITS[:8], "?"], "category"),
-        ([*DIGITS, "?", "?"], "category"),
-        ([*DIGITS, None, "", "?", "?"], "category"),
+        ([*DIGITS[:8], "b"], "category"),
+        ([*DIGITS, "b", "b"], "category"),
+        ([*DIGITS, None, "", "b", "b"], "category"),
+        ([*DIGITS, "?", "?", "b", "b"], "category"),
         (["7"] * 19 + ["?"], "category"),
         (["7", "7.0"] * 10 + ["?"], "category"),
         ([*["20240101", "20240301"] * 9, "2024-02-01"], "date"),

@@ -30,8 +30,11 @@ COMMAS = {
     "decimal": (re.compile(r"[+-]?\d+,\d+([eE][+-]?\d+)?"), "."),
     "thousands": (re.compile(r"[+-]?[1-9]\d{0,2}(,\d{3})+(\.\d*)?"), ""),
 }
-# At most one cell in this many may be other text in a column of numbers.
+# At most one cell in this many may be other text in a column of numbers,
 ONE_OTHER_IN = 10
+# not counting text that programs and people write where there is no number.
+NO_NUMBER = {"na", "n/a", "n.a.", "#n/a", "#na", "<na>", "null", "none", "missing", "unknown"}
+NO_NUMBER |= {"?", "-", "--", "."}
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,15 +159,15 @@ def find_comma(texts: list[str], counts: Ints) -> str | None:
 def find_numbers(cells: Texts) -> tuple[str | None, Floats | None]:
     """Return what commas are, and the number of each distinct text; NaN where it is none.
 
-    There are no numbers where more than a tenth of the cells are other text, or where other
-    text stands beside one number only.
+    There are no numbers where more than a tenth of the cells are other text, leaving out words
+    for what is missing, or where other text stands beside one number only.
     """
     counts = np.bincount(cells.codes[cells.codes >= 0], minlength=len(cells.distinct))
     comma, others_left = find_comma(cells.distinct, counts), int(counts.sum()) // ONE_OTHER_IN
     numbers = []
     for text, count in zip(cells.distinct, counts.tolist(), strict=True):
         numbers.append(parse_number(text, comma))
-        if math.isnan(numbers[-1]):
+        if math.isnan(numbers[-1]) and text.strip().lower() not in NO_NUMBER:
             others_left -= count
             if others_left < 0:  # at once, because free text has many distinct values
                 return None, None

@@ -291,7 +291,8 @@ class TableSpace(TableTransformer):
     Columns of a frame are matched by name, in any order, and further ones are ignored.
 
     Text counts as numbers where at most a tenth of its cells are other text, which then counts
-    as missing, with a warning. The commas of a column are decimal where one cell shows it, as
+    as missing, with a warning. Words for what is missing, such as NA, n/a, null, ? and -, may be in
+    any number of cells. The commas of a column are decimal where one cell shows it, as
     1,5 does; where all have three digits after them, as in 1,234, they separate thousands.
 
     Text counts as dates of one form where all its cells can be read so. Of the forms
