@@ -289,6 +289,23 @@ def test_a_changed_module_is_another_version(tmp_path, monkeypatch):
     assert bench.METHODS["SMOTE"].version.startswith("imbalanced-learn 0.")
 
 
+def test_other_options_are_another_version():
+    smote = "imblearn.over_sampling:SMOTE"
+    plain, few, many = (
+        bench.Entry("mine", "mine", smote, options=options).version
+        for options in ({}, {"k_neighbors": 3}, {"k_neighbors": 7})
+    )
+    assert plain == bench.METHODS["SMOTE"].version
+    assert few == f"{plain}, k_neighbors=3"
+    assert many != few
+    # An object is called the same in all processes.
+    by = [
+        bench.Entry("mine", "mine", smote, options={"k_neighbors": type("Near", (), {})()}).version
+        for _ in range(2)
+    ]
+    assert by[0] == by[1]
+
+
 def test_a_module_that_can_not_be_imported_is_said_so(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(tmp_path)
     (tmp_path / "broken_module.py").write_text("def (\n")

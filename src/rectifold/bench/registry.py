@@ -53,7 +53,7 @@ class Entry:
         Arguments for the callable, where the library's default would not do.
     revision : str or None
         Goes up when the answers of a method of our own change; by default the version of the
-        library behind `path` stands for that.
+        library behind `path`, and the options, stand for that.
     version : str
         What tells results of this method from those of an older or newer one.
 
@@ -64,13 +64,16 @@ class Entry:
 
     Examples
     --------
-    One is made by hand where a method needs arguments. It takes a name of its own, so that its
-    results do not mix with those of other arguments.
+    One is made by hand where a method needs arguments. They are part of its version: under the same
+    name, results of other arguments count as older ones. A classifier has no version, and takes
+    another name for other arguments.
 
     >>> from rectifold.bench import Entry
     >>> gentle = Entry("GMR-gentle", "gentle", "rectifold:GMR", options={"gamma": 0.0})
     >>> gentle.make(seed=42)
     GMR(gamma=0.0, random_state=42)
+    >>> gentle.version
+    '..., gamma=0.0'
 
     One that takes the classifier itself is of the kind "wrapper":
 
@@ -96,7 +99,13 @@ class Entry:
             return self.revision or "1"
         module = self.path.partition(":")[0]
         names = _distributions().get(module.partition(".")[0])
-        return f"{names[0]} {version(names[0])}" if names else f"source {_source(module)}"
+        library = f"{names[0]} {version(names[0])}" if names else f"source {_source(module)}"
+        # Where an object is in memory is another thing in every process.
+        options = [
+            f"{name}={re.sub(' at 0x[0-9a-f]+', '', repr(value))}"
+            for name, value in sorted(self.options.items())
+        ]
+        return ", ".join([library, *options])
 
     def make(self, seed: int) -> Any:
         """Make the estimator; the seed goes to whatever takes one.
