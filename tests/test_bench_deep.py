@@ -294,7 +294,7 @@ class TestCommands:
             refuse_mixture(store, "tabddpm", {"iterations": 70}, {"wines": wines().fingerprint})
         with pytest.raises(BenchProblem, match="has results on other values of 'wines'"):
             refuse_mixture(store, "tabddpm", {}, {"wines": "another"})
-        with pytest.raises(BenchProblem, match="with embedding 16, and these would have None"):
+        with pytest.raises(BenchProblem, match="with embedding 16, and these would have the def"):
             refuse_mixture(store, "tabddpm", {"embedding": None}, {"wines": wines().fingerprint})
         refuse_mixture(store, "tabddpm", {"iterations": 60}, {"wines": wines().fingerprint})
         self.refused(

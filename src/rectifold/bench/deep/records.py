@@ -102,10 +102,15 @@ def refuse_mixture(
             # As JSON has it: a tuple is a list there.
             wanted = json.loads(json.dumps(value))
             if name in before and before[name] != wanted:
+                has, would = (_called(name, one) for one in (before[name], wanted))
                 raise BenchProblem(
-                    f"the store {str(store.folder)!r} has results with {name} {before[name]}, and "
-                    f"these would have {wanted}: name another folder"
+                    f"the store {str(store.folder)!r} has results with {has}, and these would have "
+                    f"{would}: name another folder"
                 )
+
+
+def _called(name: str, value: Any) -> str:
+    return f"the default {name}" if value is None else f"{name} {value}"
 
 
 def row(**facts: Any) -> dict[str, Any]:

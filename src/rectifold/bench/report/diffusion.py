@@ -56,10 +56,9 @@ def section(rows: pd.DataFrame) -> Section:
                 verdicts[sort].append(name)
     settings = json.loads(next(iter(rows["settings"].dropna()), "{}"))
     seeds = rows["seed"].nunique()
-    each = rows.groupby("dataset")["seed"].nunique()
-    splits = count(seeds, "time") if each.min() == seeds else f"{span(each.min(), seeds)} times"
+    splits = _times(rows.groupby("dataset")["seed"].nunique())
     drawn = rows[rows["sample"] > 0].groupby(["dataset", "method", "seed"])["sample"].nunique()
-    draws = f"{span(drawn.min(), drawn.max())} times" if len(drawn) else "not yet"
+    draws = _times(drawn) if len(drawn) else "not yet"
     words = [f"{what} on {listing(found)}" for what, found in verdicts.items() if found] or [
         "not known yet"
     ]
@@ -103,6 +102,12 @@ def section(rows: pd.DataFrame) -> Section:
         _costs(rows, names),
     ]
     return Section("A diffusion model, on raw and on cleaned rows", parts)
+
+
+def _times(counts: Any) -> str:
+    """Write how often something was done, which may differ."""
+    least, most = counts.min(), counts.max()
+    return count(most, "time") if least == most else f"{span(least, most)} times"
 
 
 def _costs(rows: pd.DataFrame, names: list[str]) -> Table:
