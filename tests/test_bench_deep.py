@@ -196,11 +196,11 @@ class TestDiffusion:
             {"text": [f"good food number{n % 9} word{n % 90}" for n in range(400)]}
         )
         y = (np.arange(400) % 5 == 0).astype(int)
-        first = split(Table("t", "", texts, y), 0)
+        first = split(Table("t", "", texts, y, text="text"), 0)
         train, _ = train_test_split(np.arange(400), test_size=0.2, stratify=y, random_state=0)
         changed = texts.copy()
         changed.loc[~np.isin(np.arange(400), train), "text"] = "something else entirely"
-        second = split(Table("t", "", changed, y), 0)
+        second = split(Table("t", "", changed, y, text="text"), 0)
         pd.testing.assert_frame_equal(first.X_train, second.X_train)
 
 

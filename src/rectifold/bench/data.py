@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from imblearn.datasets import fetch_datasets
 
 from rectifold._typing import Ints
@@ -224,7 +225,23 @@ def measure(sources: Iterable[Source]) -> dict[str, Shape]:
     return shapes
 
 
-def _load_table(source: Source) -> Data:
+def read_table(source: Source) -> tuple[pd.DataFrame, Ints, str]:
+    """Read a table of one's own.
+
+    Parameters
+    ----------
+    source : Source
+        Where it is, and its column of labels.
+
+    Returns
+    -------
+    columns : pandas.DataFrame
+        All others.
+    y : ndarray of int
+        0 and 1.
+    rarer : str
+        The label of the class to be found.
+    """
     path = Path(source.path)
     try:
         table = open_table(path)
@@ -261,7 +278,11 @@ def _load_table(source: Source) -> Data:
             f"{str(path)!r} has {int(y.sum())} rows of its rarer class {str(rarer)!r}; at least "
             f"{LEAST} are needed to train and to test"
         )
-    columns = frame[features]
+    return frame[features], y, str(rarer)
+
+
+def _load_table(source: Source) -> Data:
+    columns, y, _ = read_table(source)
     numeric = all(dtype.kind in "biuf" for dtype in columns.dtypes)
     X: Any = columns.to_numpy(dtype=np.float64) if numeric else None
     if X is None or not np.isfinite(X).all():

@@ -185,13 +185,9 @@ def _ready() -> Iterator[None]:
 def _sources(
     names: list[str], tables: list[Path], target: str | None, home: Path | None
 ) -> list[Source]:
-    from rectifold.bench import Source, paper_sources
+    from rectifold.bench import paper_sources
 
-    if tables and target is None:
-        raise UsageProblem("--csv needs --target, the column of labels")
-    if target is not None and not tables:
-        raise UsageProblem("--target is for tables of your own, and no --csv names one")
-    own = [Source(path.stem, str(path.resolve()), target or "") for path in tables]
+    own = options.own_tables(tables, target)
     return own + (paper_sources(names, home) if names or not tables else [])
 
 

@@ -46,9 +46,24 @@ def tabddpm(
     store: StoreOption = _STORE,
     data: Annotated[
         list[str] | None,
-        typer.Option("--data", "-d", metavar="NAMES", help="By default all. Repeatable."),
+        typer.Option(
+            "--data", "-d", metavar="NAMES", help="Of the paper's; by default all. Repeatable."
+        ),
     ] = None,
     data_home: HomeOption = _HERE,
+    csv: Annotated[
+        list[Path] | None,
+        typer.Option(metavar="PATH", help="A table of your own: CSV, Parquet. Repeatable."),
+    ] = None,
+    target: Annotated[
+        str | None, typer.Option("--target", "-t", metavar="COLUMN", help="Of your own tables.")
+    ] = None,
+    categorical: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="COLUMNS", help="Of your own tables: numbers that name something. Repeatable."
+        ),
+    ] = None,
     seed: SeedOption = None,
     samples: Annotated[
         str, typer.Option(metavar="N", help="Sets of rows drawn from every model.")
@@ -76,6 +91,7 @@ def tabddpm(
     _refuse_without_extra()
     from rectifold.bench.deep import tabular
     from rectifold.bench.deep.devices import find_device
+    from rectifold.bench.deep.own import own
     from rectifold.bench.deep.records import TABDDPM
     from rectifold.bench.deep.sets import SETS, load
     from rectifold.bench.deep.tabddpm import TabDDPM
@@ -88,9 +104,17 @@ def tabddpm(
         device=device,
     )
     seeds = _seeds(seed) or list(tabular.SEEDS)
+    sources = options.own_tables(csv or [], target)
+    if categorical and not sources:
+        raise UsageProblem("--categorical is for tables of your own, and no --csv names one")
+    given = [source.name for source in sources]
+    if twice := next((name for name in given if given.count(name) > 1), None):
+        raise UsageProblem(f"data set {twice!r} is named twice")
+    named = options.names(data) or (() if sources else tuple(SETS))
     with _in_words():
         find_device(device)
-        tables = [load(name, data_home) for name in dict.fromkeys(options.names(data) or SETS)]
+        tables = [own(source, options.names(categorical)) for source in sources]
+        tables += [load(name, data_home) for name in dict.fromkeys(named)]
     _run(
         store,
         set(tabular.cells([table.name for table in tables], seeds, drawn)),

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import TYPE_CHECKING
+
 from rectifold.cli.wording import UsageProblem
+
+if TYPE_CHECKING:
+    from rectifold.bench import Source
 
 
 def seed(option: str, text: str | None) -> int | None:
@@ -94,3 +100,14 @@ def delimiter(text: str | None) -> str | None:
 def names(given: list[str] | None) -> list[str]:
     """Read names from an option that may be repeated and may hold several, between commas."""
     return [part.strip() for text in given or [] for part in text.split(",") if part.strip()]
+
+
+def own_tables(paths: list[Path], target: str | None) -> list[Source]:
+    """Name the tables of one's own, which have one column of labels."""
+    from rectifold.bench import Source
+
+    if paths and target is None:
+        raise UsageProblem("--csv needs --target, the column of labels")
+    if target is not None and not paths:
+        raise UsageProblem("--target is for tables of your own, and no --csv names one")
+    return [Source(path.stem, str(path.resolve()), target or "") for path in paths]

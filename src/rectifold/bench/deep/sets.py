@@ -44,11 +44,13 @@ class Table:
     target : str
         What is told from what, in words.
     X : pandas.DataFrame
-        A column ``text`` holds texts, which become numbers by what the training part shows.
+        Numbers, and codes of what has names.
     y : ndarray of int
         0 and 1.
     categorical : tuple of str
         Columns whose numbers name something.
+    text : str
+        The only column, where it holds texts: they become numbers by what the training part shows.
     """
 
     name: str
@@ -56,6 +58,7 @@ class Table:
     X: pd.DataFrame
     y: Ints
     categorical: tuple[str, ...] = ()
+    text: str = ""
 
     @property
     def fingerprint(self) -> str:
@@ -93,12 +96,15 @@ def split(table: Table, seed: int) -> Parts:
     X_train, X_test, y_train, y_test = train_test_split(
         table.X, table.y, test_size=TEST_SHARE, stratify=table.y, random_state=seed
     )
-    if "text" in table.X:
+    if table.text:
         topics = make_pipeline(
             TfidfVectorizer(min_df=3, sublinear_tf=True, stop_words="english", dtype=np.float32),
             TruncatedSVD(TOPICS, random_state=seed),
         )
-        train, test = topics.fit_transform(X_train["text"]), topics.transform(X_test["text"])
+        train, test = (
+            made(part[table.text])
+            for made, part in ((topics.fit_transform, X_train), (topics.transform, X_test))
+        )
         names = [f"topic{number}" for number in range(train.shape[1])]
         X_train, X_test = (
             pd.DataFrame(part.astype(np.float64), columns=names) for part in (train, test)
@@ -191,6 +197,7 @@ def _yelp(path: Path) -> Table:
         "one star against more; 10,000 reviews stand in for 560,000",
         frame[["text"]],
         (frame["stars"].to_numpy() == 1).astype(np.intp),
+        text="text",
     )
 
 
