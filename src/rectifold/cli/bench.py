@@ -26,26 +26,18 @@ EXTRA = ("filelock", "jinja2", "matplotlib", "scikit_posthocs")
 app = typer.Typer(help="Compare samplers as the paper does, without leaks.")
 app.add_typer(deep_commands.app, name="deep")
 
-StoreOption = Annotated[
-    Path, typer.Option("--store", "-s", metavar="FOLDER", help="Where results are kept.")
-]
 _STORE = Path("rectifold-bench")
 
 
 @app.command()
 def run(
-    store: StoreOption = _STORE,
+    store: options.StoreOption = _STORE,
     dataset: Annotated[
         list[str] | None,
         typer.Option("--dataset", "-d", metavar="NAMES", help="Of the paper's 27. Repeatable."),
     ] = None,
-    csv: Annotated[
-        list[Path] | None,
-        typer.Option(metavar="PATH", help="A table of your own: CSV, Parquet. Repeatable."),
-    ] = None,
-    target: Annotated[
-        str | None, typer.Option("--target", "-t", metavar="COLUMN", help="Of your own tables.")
-    ] = None,
+    csv: options.OwnTablesOption = None,
+    target: options.OwnTargetOption = None,
     method: Annotated[
         list[str] | None,
         typer.Option(
@@ -124,7 +116,7 @@ def run(
 
 
 @app.command()
-def status(store: StoreOption = _STORE) -> None:
+def status(store: options.StoreOption = _STORE) -> None:
     """Show what a store has, and what it lacks."""
     with _ready():
         from rectifold.cli import experiment
@@ -135,7 +127,7 @@ def status(store: StoreOption = _STORE) -> None:
 
 @app.command()
 def report(
-    store: StoreOption = _STORE,
+    store: options.StoreOption = _STORE,
     output: Annotated[
         Path | None,
         typer.Option("--output", "-o", metavar="FOLDER", help="By default report, in the store."),

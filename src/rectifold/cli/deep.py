@@ -23,9 +23,6 @@ if TYPE_CHECKING:
 
 app = typer.Typer(help="The paper's experiments with deep networks.")
 
-StoreOption = Annotated[
-    Path, typer.Option("--store", "-s", metavar="FOLDER", help="Where results are kept.")
-]
 HomeOption = Annotated[
     Path, typer.Option("--data-home", metavar="FOLDER", help="Where the files of the data are.")
 ]
@@ -43,7 +40,7 @@ _STORE, _HERE = Path("rectifold-deep"), Path()
 
 @app.command()
 def tabddpm(
-    store: StoreOption = _STORE,
+    store: options.StoreOption = _STORE,
     data: Annotated[
         list[str] | None,
         typer.Option(
@@ -51,13 +48,8 @@ def tabddpm(
         ),
     ] = None,
     data_home: HomeOption = _HERE,
-    csv: Annotated[
-        list[Path] | None,
-        typer.Option(metavar="PATH", help="A table of your own: CSV, Parquet. Repeatable."),
-    ] = None,
-    target: Annotated[
-        str | None, typer.Option("--target", "-t", metavar="COLUMN", help="Of your own tables.")
-    ] = None,
+    csv: options.OwnTablesOption = None,
+    target: options.OwnTargetOption = None,
     categorical: Annotated[
         list[str] | None,
         typer.Option(
@@ -129,7 +121,7 @@ def tabddpm(
 
 @app.command()
 def longtail(
-    store: StoreOption = _STORE,
+    store: options.StoreOption = _STORE,
     data: Annotated[
         str,
         typer.Option(

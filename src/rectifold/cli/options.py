@@ -1,14 +1,27 @@
-"""Values of options, checked: a wrong one gets a sentence that says what would be right."""
+"""Options that commands share, and values, checked: a wrong one is told what would be right."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
+
+import typer
 
 from rectifold.cli.wording import UsageProblem
 
 if TYPE_CHECKING:
     from rectifold.bench import Source
+
+StoreOption = Annotated[
+    Path, typer.Option("--store", "-s", metavar="FOLDER", help="Where results are kept.")
+]
+OwnTablesOption = Annotated[
+    list[Path] | None,
+    typer.Option("--csv", metavar="PATH", help="A table of your own: CSV, Parquet. Repeatable."),
+]
+OwnTargetOption = Annotated[
+    str | None, typer.Option("--target", "-t", metavar="COLUMN", help="Of your own tables.")
+]
 
 
 def seed(option: str, text: str | None) -> int | None:
