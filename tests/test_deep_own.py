@@ -109,6 +109,8 @@ def test_the_command_takes_a_table_of_one_s_own(tmp_path, capsys, saved):
     assert set(rows["status"]) == {"ok"}
     for arguments, sentence in (
         (start, "--csv needs --target"),
+        ([*there, "--csv", "abalone.csv"], "'abalone' is one of the paper's data sets"),
+        ([*there, "--csv", "nowhere.csv"], "there is no file"),
         ([*there, "--csv", path], "'loans' is named twice"),
         (["bench", "deep", "tabddpm", "--categorical", "a"], "--categorical is for tables of your"),
         (["bench", "deep", "tabddpm", "--target", "a"], "--target is for tables of your own"),

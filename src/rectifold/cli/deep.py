@@ -96,7 +96,8 @@ def tabddpm(
         device=device,
     )
     seeds = _seeds(seed) or list(tabular.SEEDS)
-    sources = options.own_tables(csv or [], target)
+    with _in_words():
+        sources = options.own_tables(csv or [], target)
     if categorical and not sources:
         raise UsageProblem("--categorical is for tables of your own, and no --csv names one")
     given = [source.name for source in sources]
