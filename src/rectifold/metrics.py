@@ -66,13 +66,16 @@ def asymmetric_risk(
     weight = None
     if sample_weight is not None:
         weight = _check_sample_weight(sample_weight, y_true)
-    known = np.union1d(y_true, y_pred)
-    if len(known) > 2 or (len(known) == 2 and pos_label not in known):
-        raise ValueError(
-            f"the labels are {', '.join(map(named, known))}: there must be two, and pos_label="
-            f"{pos_label!r} one of them."
-        )
     positive, found = y_true == pos_label, y_pred == pos_label
+    others = np.concatenate((y_true[~positive], y_pred[~found]))
+    # Sorting texts to see which there are would take longer than all the rest.
+    if len(others) and not (others == others[0]).all():
+        known = np.union1d(y_true, y_pred)
+        if len(known) > 2 or pos_label not in known:
+            raise ValueError(
+                f"the labels are {', '.join(map(named, known))}: there must be two, and pos_label="
+                f"{pos_label!r} one of them."
+            )
     costs = cost_fn * (positive & ~found) + cost_fp * (~positive & found)
     return float(np.average(costs, weights=weight))
 
