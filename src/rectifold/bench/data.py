@@ -9,10 +9,9 @@ import zlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 from imblearn.datasets import fetch_datasets
 
 from rectifold._typing import Ints
@@ -20,6 +19,9 @@ from rectifold.bench.registry import BenchProblem
 from rectifold.datasets import PAPER_DATASETS
 from rectifold.files import FileProblem, open_table
 from rectifold.names import in_unicode, near
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 #: What a reader of figures on a set should know, by the fingerprint of its values.
 NOTES = {
