@@ -21,6 +21,7 @@ from rectifold._typing import Floats, Ints
 from rectifold.classifier import RectifiedClassifier
 from rectifold.progress import muted, report
 from rectifold.rectification import RecordedWarning
+from rectifold.space import refuse_repeated
 from rectifold.target import encode, named
 
 if TYPE_CHECKING:
@@ -407,9 +408,7 @@ def _table(X: Any) -> Any:
     if names is not None:
         if not names:
             raise ValueError("X has no columns to learn from.")
-        if len({*names}) < len(names):
-            twice = next(name for name in names if names.count(name) > 1)
-            raise ValueError(f"X has more than one column named {twice!r}: rename all but one.")
+        refuse_repeated(names)
         return nw.from_native(X, eager_only=True).to_pandas()
     values = np.asarray(X)
     if values.ndim != 2 or not values.shape[1]:

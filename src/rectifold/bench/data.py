@@ -227,13 +227,15 @@ def measure(sources: Iterable[Source]) -> dict[str, Shape]:
     return shapes
 
 
-def read_table(source: Source) -> tuple[pd.DataFrame, Ints, str]:
+def read_table(source: Source, least: int = LEAST) -> tuple[pd.DataFrame, Ints, str]:
     """Read a table of one's own.
 
     Parameters
     ----------
     source : Source
         Where it is, and its column of labels.
+    least : int
+        Rows of the rarer class that are needed.
 
     Returns
     -------
@@ -275,10 +277,10 @@ def read_table(source: Source) -> tuple[pd.DataFrame, Ints, str]:
     # Of two equal classes, the one that sorts last is the one to be found.
     rarer = max(counts[counts == counts.min()].index, key=str)
     y = (labels == rarer).to_numpy(dtype=np.intp)
-    if y.sum() < LEAST:
+    if y.sum() < least:
         raise BenchProblem(
             f"{str(path)!r} has {int(y.sum())} rows of its rarer class {str(rarer)!r}; at least "
-            f"{LEAST} are needed to train and to test"
+            f"{least} are needed to train and to test"
         )
     return frame[features], y, str(rarer)
 

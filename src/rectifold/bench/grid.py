@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from rectifold.bench.costs import fit_cost, task_cost
 from rectifold.bench.data import Shape, Source
 from rectifold.bench.protocols import PROTOCOLS, TRAIN_ONLY
-from rectifold.bench.registry import CLASSIFIERS, METHODS, BenchProblem, Entry
+from rectifold.bench.registry import CLASSIFIERS, METHODS, BenchProblem, Entry, refuse_twice
 from rectifold.names import near
 
 #: The paper's seeds, in its order.
@@ -154,9 +154,7 @@ class Grid:
         for what, names in named:
             if not names:
                 raise BenchProblem(f"an experiment needs at least one {what}")
-            twice = next((name for name in names if names.count(name) > 1), None)
-            if twice is not None:
-                raise BenchProblem(f"{what} {twice!r} is named twice")
+            refuse_twice(what, names)
 
     def __len__(self) -> int:
         """The number of fits."""

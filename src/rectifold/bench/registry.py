@@ -6,7 +6,7 @@ import hashlib
 import importlib
 import importlib.util
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.metadata import packages_distributions, version
@@ -31,6 +31,13 @@ class BenchProblem(ValueError):  # noqa: N818 - it is shown to people, who read 
     ...     print(problem)
     there is no method 'SMOT'; did you mean 'SMOTE'? There are 'None', 'GMR', ...
     """
+
+
+def refuse_twice(what: str, names: Sequence[str | int]) -> None:
+    """Refuse names that results would share."""
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise BenchProblem(f"{what} {twice!r} is named twice")
 
 
 @dataclass(frozen=True)

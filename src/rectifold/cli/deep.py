@@ -87,6 +87,7 @@ def tabddpm(
     from rectifold.bench.deep.records import TABDDPM
     from rectifold.bench.deep.sets import SETS, load
     from rectifold.bench.deep.tabddpm import TabDDPM
+    from rectifold.bench.registry import refuse_twice
 
     drawn = options.whole("--samples", samples, 1) or 1
     model = TabDDPM(
@@ -95,14 +96,12 @@ def tabddpm(
         embedding=_embedding(embedding),
         device=device,
     )
-    seeds = _seeds(seed) or list(tabular.SEEDS)
+    seeds = _seeds(seed)
+    if categorical and not csv:
+        raise UsageProblem("--categorical is for tables of your own, and no --csv names one")
     with _in_words():
         sources = options.own_tables(csv or [], target)
-    if categorical and not sources:
-        raise UsageProblem("--categorical is for tables of your own, and no --csv names one")
-    given = [source.name for source in sources]
-    if twice := next((name for name in given if given.count(name) > 1), None):
-        raise UsageProblem(f"data set {twice!r} is named twice")
+        refuse_twice("data set", [source.name for source in sources])
     named = options.names(data) or (() if sources else tuple(SETS))
     with _in_words():
         find_device(device)
@@ -160,9 +159,8 @@ def longtail(
     from rectifold.bench.deep.longtail import METHODS
     from rectifold.bench.deep.longtail.methods import method as called
     from rectifold.bench.deep.records import LONGTAIL
-    from rectifold.bench.deep.tabular import SEEDS
 
-    seeds = _seeds(seed) or list(SEEDS)
+    seeds = _seeds(seed)
     n_epochs = options.whole("--epochs", epochs, 1) or 1
     abreast = options.whole("--together", together, 1) or 1
     with _in_words():
@@ -201,8 +199,10 @@ def _images(name: str, home: Path, ratio: str | None) -> LongTailed:
 
 
 def _seeds(given: list[str] | None) -> list[int]:
+    from rectifold.bench import SEEDS
+
     named = [options.seed("--seed", text) for text in options.names(given)]
-    return list(dict.fromkeys(one for one in named if one is not None))
+    return list(dict.fromkeys(one for one in named if one is not None)) or list(SEEDS)
 
 
 def _embedding(given: str | None) -> int | None:

@@ -14,6 +14,7 @@ from scipy import sparse
 
 from rectifold._typing import Floats, Ints
 from rectifold.cells import as_number, factorise, is_missing
+from rectifold.space import refuse_repeated
 
 #: Characters of a cell that a page shows.
 LONGEST = 200
@@ -52,9 +53,7 @@ class Columns:
 
     def __init__(self, X: Any) -> None:
         names = [*X.columns] if hasattr(X, "iloc") and hasattr(X, "columns") else []
-        if len({*names}) < len(names):
-            twice = next(name for name in names if names.count(name) > 1)
-            raise ValueError(f"X has more than one column named {twice!r}: rename all but one.")
+        refuse_repeated(names)
         frame = nw.from_native(X, eager_only=True, pass_through=True)
         self.sparse = sparse.csc_array(X, dtype=np.float64) if sparse.issparse(X) else None
         self._frame: Any = None

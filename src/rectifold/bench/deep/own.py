@@ -40,16 +40,11 @@ def own(source: Source, categorical: Sequence[str] = ()) -> Table:
             f"{source.name!r} is one of the paper's sets, whose figures would stand beside those "
             f"of {source.path!r}: give yours another name"
         )
-    columns, y, rarer = read_table(source)
+    columns, y, rarer = read_table(source, LEAST_ROWS)
     where, names = repr(source.path), [str(name) for name in columns]
     for name in categorical:
         if name not in names:
             raise BenchProblem(f"{where} has no column {name!r}{near(name, names)}")
-    if y.sum() < LEAST_ROWS:
-        raise BenchProblem(
-            f"{where} has {int(y.sum())} rows of its rarer class {rarer!r}; at least {LEAST_ROWS} "
-            "are needed to train a diffusion model and to test"
-        )
     coded: dict[str, Any] = {}
     named = []
     for name in names:

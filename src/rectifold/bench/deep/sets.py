@@ -101,10 +101,8 @@ def split(table: Table, seed: int) -> Parts:
             TfidfVectorizer(min_df=3, sublinear_tf=True, stop_words="english", dtype=np.float32),
             TruncatedSVD(TOPICS, random_state=seed),
         )
-        train, test = (
-            made(part[table.text])
-            for made, part in ((topics.fit_transform, X_train), (topics.transform, X_test))
-        )
+        train = topics.fit_transform(X_train[table.text])
+        test = topics.transform(X_test[table.text])
         names = [f"topic{number}" for number in range(train.shape[1])]
         X_train, X_test = (
             pd.DataFrame(part.astype(np.float64), columns=names) for part in (train, test)

@@ -29,10 +29,10 @@ from rectifold import GMR, progress
 from rectifold._typing import Ints
 from rectifold.bench.deep.records import BOTH, KEY, REAL, SYNTHETIC, TABDDPM, failed, row
 from rectifold.bench.deep.sets import Parts, Table, split
+from rectifold.bench.grid import SEEDS
 
 #: Whether the training part is cleaned.
 METHODS = ("None", "GMR")
-SEEDS = (42, 0, 1, 2, 3)
 #: Draws from one model.
 SAMPLES = 3
 #: Classifiers that are trained at a time, while the next model is.
