@@ -14,7 +14,7 @@ demo: $(VENV)/.installed ## Clean the embedded data set and see whether that hel
 
 test: $(VENV)/.installed ## The default tests; COVERAGE=yes measures what they reach, 95 % at least
 	if ! $(BIN)/python -c "import torch" 2>/dev/null; then \
-		export NO_GPU='*/engines/gpu/*' NO_DEEP='*/bench/deep/*'; fi; \
+		export NO_GPU='*/_engines/gpu/*' NO_DEEP='*/bench/deep/*'; fi; \
 	$(BIN)/python -m pytest -n auto --dist worksteal \
 		$(if $(COVERAGE),--cov --cov-report=term-missing:skip-covered --cov-fail-under=95)
 

@@ -6,7 +6,7 @@ collect_ignore_glob = []
 if find_spec("torch") is None:
     collect_ignore_glob.append("src/rectifold/engines/gpu/*")
 if find_spec("triton") is None:
-    collect_ignore_glob.append("src/rectifold/engines/gpu/kernels.py")
+    collect_ignore_glob.append("src/rectifold/_engines/gpu/kernels.py")
 if find_spec("torch") is None or find_spec("safetensors") is None:
     collect_ignore_glob.append("src/rectifold/bench/deep/*")
     collect_ignore_glob.append("tests/images.py")

@@ -26,10 +26,10 @@ from contestants import metric_of
 from libraries import LIBRARIES, THREADS, Pynndescent
 from recording import Peak, write
 from rectifold import GMR
-from rectifold.engines import exact
-from rectifold.engines.sample import sample_rows
-from rectifold.engines.settle import pair_distances, settle
-from rectifold.space import to_points
+from rectifold._core.space import to_points
+from rectifold._engines import exact
+from rectifold._engines.check_sample import sample_rows
+from rectifold._engines.settle import pair_distances, settle
 
 DATA = (*OVERLAPPING, GAUSSIANS)
 RESULTS = ROOT / "results" / "approximate"

@@ -18,7 +18,7 @@ import numpy as np
 
 from approximate import DATA, RESULTS, RUNS, TARGET
 from libraries import LIBRARIES
-from rectifold.accuracy import percent
+from rectifold._core.accuracy import percent
 
 CONTESTANTS = ("exact", "approximate", *LIBRARIES)
 TICKS = (0.2, 0.5, 1, 2, 5, 10, 20, 50)

@@ -17,8 +17,8 @@ import numpy as np
 
 import big_table
 from recording import read, write
-from rectifold.dask.line import FIRST, GROWTH
-from rectifold.dask.plan import FOUND, Slice, batches, rounds, row_bytes
+from rectifold.dask._pipeline import FIRST, GROWTH
+from rectifold.dask._plan import FOUND, Slice, batches, rounds, row_bytes
 
 RESULTS = Path(__file__).parents[1] / "results" / "dask"
 ROWS, WORKERS, THREADS = 1_000_000_000, 100, 4

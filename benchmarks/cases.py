@@ -62,8 +62,8 @@ def _paper_set(name: str, home: Path) -> tuple[np.ndarray, np.ndarray]:
     if packed.exists():
         with np.load(packed, allow_pickle=False) as data:
             return data["X"].astype(np.float64), data["y"]
-    from rectifold.bench.data import Source
-    from rectifold.bench.data import load as load_set
+    from rectifold.bench._data import Source
+    from rectifold.bench._data import load as load_set
 
     data = load_set(Source(name, home=str(home)))
     return data.X, data.y

@@ -21,9 +21,9 @@ from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_limits
 
 from rectifold import RectifiedClassifier
-from rectifold._versions import versions
-from rectifold.bench.data import load, paper_sources
-from rectifold.files import write_whole
+from rectifold._core.utils import versions
+from rectifold._io import write_whole
+from rectifold.bench._data import load, paper_sources
 
 RESULTS = Path(__file__).parents[1] / "results" / "adaptive" / "choosing.json"
 CLASSIFIERS = {

@@ -7,7 +7,7 @@ from imblearn.under_sampling import EditedNearestNeighbours
 from sklearn.neighbors import NearestNeighbors
 
 from rectifold import GMR
-from rectifold.rules import cap
+from rectifold._core.rules import cap
 
 #: Of the queries, where a peer takes too long.
 PART = 16

@@ -1,4 +1,4 @@
-"""Fit the constants of the cost model, `rectifold.engines.costs`.
+"""Fit the constants of the cost model, `rectifold._engines.costs`.
 
     python benchmarks/costs.py [--data-home FOLDER]
 
@@ -19,11 +19,11 @@ from scipy.spatial import cKDTree
 
 from cases import DATA, load
 from recording import write
-from rectifold.engines.exact import costs, remaining
-from rectifold.engines.exact.groups import group
-from rectifold.engines.exact.leaves import EMPTY
-from rectifold.engines.exact.products import build
-from rectifold.engines.exact.workers import Workers
+from rectifold._engines.exact import costs, leaf_search
+from rectifold._engines.exact.duplicates import group
+from rectifold._engines.exact.leaves import EMPTY
+from rectifold._engines.exact.products import build
+from rectifold._engines.exact.threads import Workers
 
 K = 15
 QUERIES = 1000
@@ -55,10 +55,10 @@ def measure(name: str, X: np.ndarray) -> dict[str, object]:
         places = np.sort(np.random.default_rng(1).choice(real, min(QUERIES, len(real)), False))
         unknown = np.full(len(places), np.inf)
         start = perf_counter()
-        found = list(remaining.search(frame, weights, K, places, unknown, workers))
+        found = list(leaf_search.search(frame, weights, K, places, unknown, workers))
         products = (perf_counter() - start) / len(places) * 1e9
         trial = places[:: len(places) // 32]
-        squares, pairs = remaining.estimate(frame, weights, K, trial, unknown[: len(trial)])
+        squares, pairs = leaf_search.estimate(frame, weights, K, trial, unknown[: len(trial)])
     start = perf_counter()
     tree = cKDTree(groups.values)
     built = (perf_counter() - start) / n * 1e9

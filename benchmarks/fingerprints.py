@@ -88,11 +88,11 @@ def write(path: Path, home: Path) -> None:
 def compare(one: Path, other: Path) -> int:
     """Return 1 if any case differs, after listing those that do."""
     first, second = (json.loads(path.read_text()) for path in (one, other))
-    differing = [
-        f"{name}: {', '.join(k for k in _ARRAYS if first.get(name, {}).get(k) != second.get(name, {}).get(k)) or 'sample_indices'}"
-        for name in sorted(first.keys() | second.keys())
-        if first.get(name) != second.get(name)
-    ]
+    differing = []
+    for name in sorted(first.keys() | second.keys()):
+        before, after = first.get(name, {}), second.get(name, {})
+        arrays = [array for array in before | after if before.get(array) != after.get(array)]
+        differing += [f"{name}: {', '.join(arrays)}"] if arrays else []
     print("\n".join([*differing, f"{len(first)} cases, {len(differing)} differ"]))
     return int(bool(differing))
 

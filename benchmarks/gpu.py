@@ -36,11 +36,11 @@ from cases import DATA, LARGE, ROOT, load
 from contestants import metric_of
 from recording import fill, read, write
 from rectifold import GMR
+from rectifold._core.rectification import Rectification
+from rectifold._core.space import to_points
+from rectifold._engines import choose, search
+from rectifold._engines.gpu import devices
 from rectifold.datasets import PAPER_DATASETS
-from rectifold.engines import choose, search
-from rectifold.engines.gpu import devices
-from rectifold.rectification import Rectification
-from rectifold.space import to_points
 
 FOLDER = ROOT / "results" / "gpu"
 PAGE = ROOT / "docs" / "guide" / "speed.md"

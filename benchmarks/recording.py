@@ -6,7 +6,7 @@ import threading
 from pathlib import Path
 from types import TracebackType
 
-from rectifold._versions import versions
+from rectifold._core.utils import versions
 
 RESULTS = Path(__file__).parents[1] / "results" / "speed"
 #: The libraries behind a figure.

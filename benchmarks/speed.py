@@ -26,10 +26,10 @@ import numpy as np
 from cases import DATA, LARGE, load
 from contestants import enn, metric_of, ours, paper, part_of_enn, part_of_paper
 from recording import Peak, fill, read, write
+from rectifold._core.space import to_points
+from rectifold._core.votes import count_votes
+from rectifold._engines import choose, search
 from rectifold.datasets import PAPER_DATASETS
-from rectifold.engines import choose, search
-from rectifold.space import to_points
-from rectifold.votes import count_votes
 
 #: Here a peer's time is extrapolated from a part of its queries.
 EXTRAPOLATED = ("covtype_4", "cidds001_attacker")

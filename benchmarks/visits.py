@@ -19,11 +19,11 @@ import numpy as np
 
 import big_table
 from recording import Peak, write
-from rectifold.dask import stages
-from rectifold.dask.plan import batches, row_bytes
-from rectifold.dask.rows import Rows, joined
-from rectifold.dask.stages import Geometry
-from rectifold.space import comparable
+from rectifold._core.space import comparable
+from rectifold.dask import _tasks
+from rectifold.dask._merge import Rows, joined
+from rectifold.dask._plan import batches, row_bytes
+from rectifold.dask._tasks import Geometry
 
 RESULTS = Path(__file__).parents[1] / "results" / "dask"
 #: block_size for tables of so many rows: of the command line, and as large as the plan needs it.
@@ -63,17 +63,17 @@ def measured(total: int, size: int) -> dict[str, float]:
     )
     mine, sample = block(0, rows), block(1, rows)
     around = joined([sample.take(np.arange(0, rows, 8)), minority(total)])
-    undecided, proved, proof = timed(stages.undecided, mine, around, geometry)
+    undecided, proved, proof = timed(_tasks.undecided, mine, around, geometry)
     few = min(len(undecided), batches([10**9], NEIGHBORS, big_table.COLUMNS, size)[0][0].end)
     asked = mine.take(undecided[:few])
-    enemy, near, _ = timed(stages.enemies, asked, around, geometry)
+    enemy, near, _ = timed(_tasks.enemies, asked, around, geometry)
     del around, mine
     nobody = asked.take(np.arange(1))
-    _, fixed, _ = timed(stages.visit, sample, nobody, None, geometry)
-    _, counted, counting = timed(stages.count, sample, asked, enemy, None, geometry)
-    best, first, search = timed(stages.visit, sample, asked, None, geometry)
+    _, fixed, _ = timed(_tasks.visit, sample, nobody, None, geometry)
+    _, counted, counting = timed(_tasks.count, sample, asked, enemy, None, geometry)
+    best, first, search = timed(_tasks.visit, sample, asked, None, geometry)
     del sample
-    _, later, bounded = timed(stages.visit, block(2, rows), asked, best, geometry)
+    _, later, bounded = timed(_tasks.visit, block(2, rows), asked, best, geometry)
     return {
         "rows": total,
         "block_size": size,

@@ -3,8 +3,8 @@
 import numpy as np
 from scipy import sparse
 
-from rectifold.engines import exact, search
-from rectifold.space import as_numbers, to_points
+from rectifold._core.space import as_numbers, to_points
+from rectifold._engines import exact, search
 from reference import neighbours
 
 

@@ -13,13 +13,13 @@ from scipy.stats import binomtest
 from sklearn.neighbors import NearestNeighbors
 
 from rectifold import GMR
-from rectifold.accuracy import Share, _share, in_words, percent
-from rectifold.engines import choose, search
-from rectifold.engines.approximate.cells import gather
-from rectifold.engines.exact.workers import Workers
-from rectifold.engines.sample import Approximation
-from rectifold.path import rectify_all
-from rectifold.space import to_points
+from rectifold._core.accuracy import Share, _share, in_words, percent
+from rectifold._core.space import to_points
+from rectifold._engines import choose, search
+from rectifold._engines.approximate.clusters import gather
+from rectifold._engines.check_sample import Approximation
+from rectifold._engines.exact.threads import Workers
+from rectifold.model_selection import rectify_all
 
 
 def clusters(n, columns=32, seed=0, noise=0.15):
@@ -380,8 +380,8 @@ def test_little_is_not_written_as_none():
 
 @pytest.fixture
 def impatient(monkeypatch):
-    monkeypatch.setattr("rectifold.engines.exact.pricing.MINUTES", 0.0)
-    monkeypatch.setattr("rectifold.engines.exact.pricing._WORTH_A_LOOK", 0.0)
+    monkeypatch.setattr("rectifold._engines.exact.estimates.MINUTES", 0.0)
+    monkeypatch.setattr("rectifold._engines.exact.estimates._WORTH_A_LOOK", 0.0)
 
 
 def test_a_long_exact_search_suggests_an_approximate_one(impatient):

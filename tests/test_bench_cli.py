@@ -9,7 +9,7 @@ for name in ("filelock", "jinja2", "rich", "scikit_posthocs", "typer"):
 
 from rectifold import cli  # noqa: E402
 from rectifold.bench import State, Store  # noqa: E402
-from rectifold.cli import experiment  # noqa: E402
+from rectifold.cli import bench_output  # noqa: E402
 
 
 @pytest.fixture
@@ -103,8 +103,8 @@ def test_a_live_view_tells_how_much_is_left(monkeypatch, capsys):
 
     shown = Console(width=100, record=True, force_terminal=True)
     monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
-    monkeypatch.setattr(experiment, "console", lambda stream: shown)
-    with experiment.Display(True) as display:
+    monkeypatch.setattr(bench_output, "console", lambda stream: shown)
+    with bench_output.Display(True) as display:
         display.update(State(5, 20, 1, 2, 5400.0, ("ecoli, GMR, seed 42, LR",)))
         display._live.refresh()
         assert display.words == "5 of 20 fits are recorded"

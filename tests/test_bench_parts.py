@@ -20,13 +20,13 @@ pytest.importorskip("scikit_posthocs")
 
 import rectifold.bench as bench  # noqa: E402
 from rectifold.bench import BenchProblem, Grid, Source  # noqa: E402
-from rectifold.bench.comparison import compare, left_out, newest  # noqa: E402
-from rectifold.bench.data import Data, fetch, load  # noqa: E402
+from rectifold.bench._comparison import compare, left_out, newest  # noqa: E402
+from rectifold.bench._data import Data, fetch, load  # noqa: E402
+from rectifold.bench._protocols import BEFORE_SPLIT, TRAIN_ONLY, Prepared, prepare  # noqa: E402
+from rectifold.bench._statistics import against, friedman, interval  # noqa: E402
 from rectifold.bench.paper import paper_auprc, paper_ranks  # noqa: E402
-from rectifold.bench.protocols import BEFORE_SPLIT, TRAIN_ONLY, Prepared, prepare  # noqa: E402
-from rectifold.bench.scores import SCORES, score  # noqa: E402
-from rectifold.bench.statistics import against, friedman, interval  # noqa: E402
 from rectifold.datasets import PAPER_DATASETS  # noqa: E402
+from rectifold.model_selection._scores import SCORES, score  # noqa: E402
 
 
 class Spy(BaseSampler):
@@ -154,7 +154,7 @@ def test_a_wrong_data_set_gets_the_nearest_and_the_list(tmp_path):
 
 def test_what_is_missing_is_downloaded_once_and_only_if_allowed(tmp_path, monkeypatch):
     asked = []
-    monkeypatch.setattr("rectifold.bench.data.fetch_datasets", lambda **how: asked.append(how))
+    monkeypatch.setattr("rectifold.bench._data.fetch_datasets", lambda **how: asked.append(how))
     sources = bench.paper_sources(["ecoli", "oil"], tmp_path)
     fetch(sources, download=True)
     assert asked == [{"data_home": str(tmp_path), "filter_data": ("ecoli",)}]

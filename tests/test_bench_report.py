@@ -19,15 +19,15 @@ pytest.importorskip("scikit_posthocs")
 pytest.importorskip("jinja2")
 
 from rectifold.bench import CLASSIFIERS, METHODS, BenchProblem, Store  # noqa: E402
-from rectifold.bench.comparison import compare  # noqa: E402
+from rectifold.bench._comparison import compare  # noqa: E402
+from rectifold.bench._protocols import BEFORE_SPLIT, TRAIN_ONLY  # noqa: E402
+from rectifold.bench._statistics import friedman  # noqa: E402
+from rectifold.bench._store import SCHEMA  # noqa: E402
 from rectifold.bench.paper import paper_auprc, paper_ranks  # noqa: E402
-from rectifold.bench.protocols import BEFORE_SPLIT, TRAIN_ONLY  # noqa: E402
 from rectifold.bench.report import find, write_report  # noqa: E402
-from rectifold.bench.report.figures import critical_difference  # noqa: E402
-from rectifold.bench.scores import SCORES  # noqa: E402
-from rectifold.bench.statistics import friedman  # noqa: E402
-from rectifold.bench.store import SCHEMA  # noqa: E402
+from rectifold.bench.report._figures import critical_difference  # noqa: E402
 from rectifold.datasets import PAPER_DATASETS  # noqa: E402
+from rectifold.model_selection._scores import SCORES  # noqa: E402
 
 
 def made_up(datasets=PAPER_DATASETS[:6], methods=METHODS, seeds=(42,), protocol=TRAIN_ONLY, lift=0):
@@ -344,9 +344,9 @@ def test_figures_are_the_same_in_every_process():
     program = (
         "import sys; sys.path.insert(0, sys.argv[1])\n"
         "from test_bench_report import made_up\n"
-        "from rectifold.bench.comparison import compare\n"
-        "from rectifold.bench.report.figures import critical_difference\n"
-        "from rectifold.bench.statistics import friedman\n"
+        "from rectifold.bench._comparison import compare\n"
+        "from rectifold.bench.report._figures import critical_difference\n"
+        "from rectifold.bench._statistics import friedman\n"
         "print(critical_difference(friedman(compare(made_up()).by_dataset()), {}))"
     )
     other = subprocess.check_output(

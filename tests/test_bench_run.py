@@ -17,9 +17,9 @@ pytest.importorskip("filelock")
 
 import rectifold.bench as bench  # noqa: E402
 from rectifold.bench import BenchProblem, Grid, Source, Store  # noqa: E402
-from rectifold.bench.costs import Forecast, fit_cost, task_cost  # noqa: E402
-from rectifold.bench.data import Shape  # noqa: E402
-from rectifold.bench.store import KEY, VARYING  # noqa: E402
+from rectifold.bench._costs import Forecast, fit_cost, task_cost  # noqa: E402
+from rectifold.bench._data import Shape  # noqa: E402
+from rectifold.bench._store import KEY, VARYING  # noqa: E402
 
 HERE = Path(__file__).parent
 

@@ -31,7 +31,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from rectifold import GMR, RectifiedClassifier
 from rectifold.metrics import asymmetric_risk_scorer
-from rectifold.path import rectify_all
+from rectifold.model_selection import rectify_all
 from rectifold.posterior import undo_posterior_shift
 from rectifold.progress import listening
 

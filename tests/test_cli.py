@@ -21,8 +21,8 @@ pytest.importorskip("rich")
 import rectifold  # noqa: E402
 from rectifold import GMR, __version__, cli  # noqa: E402
 from rectifold.cli.clean import ADDED  # noqa: E402
-from rectifold.cli.visible import visible  # noqa: E402
-from rectifold.cli.wording import in_words_of_the_command_line  # noqa: E402
+from rectifold.cli.errors import in_words_of_the_command_line  # noqa: E402
+from rectifold.cli.escape import visible  # noqa: E402
 
 
 def table(n=300, seed=0):
@@ -537,7 +537,7 @@ class TestBadInput:
         assert os.listdir(folder) == ["data.csv"]
 
     def test_a_bug_is_not_hidden(self, clean, monkeypatch):
-        monkeypatch.setattr("rectifold.cli.rows.check_missing", lambda *_: 1 / 0)
+        monkeypatch.setattr("rectifold.cli.table_input.check_missing", lambda *_: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             clean()
 
@@ -757,7 +757,7 @@ class TestProcess:
         script = """
 import signal
 from rectifold import cli
-from rectifold.files.records import RecordFile
+from rectifold._io.text_records import RecordFile
 signal.signal(signal.SIGINT, signal.default_int_handler)
 whole, readings = RecordFile._parsed, []
 def stopped(self):
@@ -791,7 +791,7 @@ cli.main(["clean", "data.csv", "-t", "label", "-o", "out.csv"])
         script = """
 import time
 from rectifold import cli
-from rectifold.files import text as textfile
+from rectifold._io import text as textfile
 def half(self, text, records, rows):
     text.write(next(records).raw)
     text.flush()

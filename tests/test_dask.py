@@ -25,11 +25,11 @@ import billion
 import cases
 import rectifold
 from rectifold.dask import GMR
-from rectifold.dask.cluster import Cluster
-from rectifold.dask.parts import split
-from rectifold.dask.plan import Slice, batches, blocks, chains, rounds
-from rectifold.dask.sources import Source
-from rectifold.dask.sums import exact_sum, moments
+from rectifold.dask._cluster import Cluster
+from rectifold.dask._exact_sums import exact_sum, moments
+from rectifold.dask._partitions import split
+from rectifold.dask._plan import Slice, batches, blocks, chains, rounds
+from rectifold.dask._sources import Source
 from rectifold.datasets import PAPER_DATASETS
 from rectifold.progress import listening
 
@@ -152,7 +152,7 @@ class TestSameAnswer:
         X = rng.normal(size=(2000, 3)) + 1.5 * y[:, None]
         cuts, size = cuts_of(2000, 16), "5 KiB"
         with_others = compare(X, y, cuts, block_size=size, n_neighbors=5)
-        monkeypatch.setattr("rectifold.dask.line.FIRST", 99)
+        monkeypatch.setattr("rectifold.dask._pipeline.FIRST", 99)
         alone = GMR(block_size=size, n_neighbors=5)
         alone.fit_resample(*in_parts(X, y, cuts))
         assert with_others.rectification_.n_certified > alone.rectification_.n_certified + 200

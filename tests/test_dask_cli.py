@@ -13,10 +13,10 @@ import pytest
 from distributed import Client, LocalCluster
 
 from rectifold import GMR
+from rectifold._io.multi_file import open_pieces, whole_folders
 from rectifold.cli import run
 from rectifold.dask import GMR as OnDask  # noqa: N811
-from rectifold.dask.cluster import Cluster
-from rectifold.files.pieces import open_pieces, whole_folders
+from rectifold.dask._cluster import Cluster
 
 
 @pytest.fixture(scope="module")
@@ -275,7 +275,7 @@ class TestBadInput:
         self.refused(capsys, "are folders one in the other", folder, "-o", out, *inside)
 
     def test_options(self, folder, capsys, tmp_path, monkeypatch):
-        monkeypatch.setattr("rectifold.cli.cluster._PATIENCE", 0.5)
+        monkeypatch.setattr("rectifold.cli.clean_dask._PATIENCE", 0.5)
         out = ("-o", tmp_path / "out")
         self.refused(capsys, "--report is for tables that fit", folder, "--report", "a.html")
         self.refused(capsys, "must be error or drop", folder, *out, "--missing-target", "keep")

@@ -17,7 +17,7 @@ LISTED = sorted(
 #: Modules whose public names are the product's.
 MODULES = [
     *("rectifold", "rectifold.dask", "rectifold.plot", "rectifold.bench"),
-    *("rectifold.bench.deep.tabddpm", "rectifold.bench.deep.longtail"),
+    *("experiments.deep.tabddpm", "experiments.deep.longtail"),
 ]
 
 

@@ -11,11 +11,11 @@ from sklearn.neighbors import KNeighborsTransformer, NearestNeighbors
 from sklearn.preprocessing import StandardScaler
 
 from rectifold import GMR
-from rectifold.engines import choose, exact, search
-from rectifold.engines.contract import Certified, Neighbourhoods, Proposal
-from rectifold.engines.given import FromGraph, FromMetric, FromObject, as_graph
-from rectifold.engines.settle import settle
-from rectifold.space import Points
+from rectifold._core.space import Points
+from rectifold._engines import choose, exact, search
+from rectifold._engines.contract import Certified, Neighbourhoods, Proposal
+from rectifold._engines.settle import settle
+from rectifold._engines.user_neighbors import FromGraph, FromMetric, FromObject, as_graph
 from reference import neighbours, votes
 from tables import cloud, points_of
 

@@ -18,7 +18,7 @@ pd = pytest.importorskip("pandas")
 pytest.importorskip("typer")
 
 from rectifold import GMR, RectifiedClassifier, cli, compare  # noqa: E402
-from rectifold.evaluation import Evaluation, Line, paired  # noqa: E402
+from rectifold.model_selection._comparison import Evaluation, Line, paired  # noqa: E402
 from rectifold.progress import listening  # noqa: E402
 
 MODEL = {"tree": DecisionTreeClassifier(max_depth=3)}
@@ -61,15 +61,15 @@ class TestCompare:
     def test_copies_of_a_row_are_on_one_side(self, frame, monkeypatch):
         twice = pd.concat([frame, frame], ignore_index=True)
         sides = []
-        from rectifold.bench import protocols
+        from rectifold.bench import _protocols
 
-        original = protocols.standardised
+        original = _protocols.standardised
 
         def watched(X, train, test):
             sides.append((X, train, test))
             return original(X, train, test)
 
-        monkeypatch.setattr(protocols, "standardised", watched)
+        monkeypatch.setattr(_protocols, "standardised", watched)
         compared(twice)
         numbers = twice.drop(columns="label").to_numpy()
         compare(numbers, twice["label"], classifiers=MODEL, methods=["GMR"], cv=3)
@@ -239,7 +239,7 @@ class TestCompare:
 
     def test_holm_is_that_of_statsmodels(self):
         multitest = pytest.importorskip("statsmodels.stats.multitest")
-        from rectifold.evaluation import holm
+        from rectifold.model_selection._comparison import holm
 
         given = [0.04, 0.001, 0.03, 0.5, 0.03]
         assert_allclose(holm(given), multitest.multipletests(given, method="holm")[1])

@@ -12,14 +12,14 @@ from scipy.spatial import cKDTree
 from threadpoolctl import threadpool_info
 
 from rectifold import GMR
-from rectifold.engines import exact, parts, search
-from rectifold.engines.exact import coordinates, costs, products, remaining
-from rectifold.engines.exact.leaves import EMPTY, visits
-from rectifold.engines.exact.products import Frame, build
-from rectifold.engines.exact.selection import count, kth_at_least
-from rectifold.engines.exact.workers import Workers
-from rectifold.engines.rounding import Rounding, rounding
-from rectifold.engines.settle import pair_distances
+from rectifold._engines import exact, partial_search, search
+from rectifold._engines.exact import coordinates, costs, leaf_search, products
+from rectifold._engines.exact.leaves import EMPTY, visits
+from rectifold._engines.exact.products import Frame, build
+from rectifold._engines.exact.threads import Workers
+from rectifold._engines.exact.top_k import count, kth_at_least
+from rectifold._engines.rounding import Rounding, rounding
+from rectifold._engines.settle import pair_distances
 from rectifold.progress import listening
 from reference import neighbours
 from tables import HARD, check, cloud, points_of
@@ -251,8 +251,8 @@ def test_many_neighbours(k):
 
 def test_large_tables_go_through_in_several_blocks(monkeypatch):
     go("leaves", monkeypatch)
-    monkeypatch.setattr(remaining, "_PAIRS", 300)
-    monkeypatch.setattr(remaining, "_QUERIES", 64)
+    monkeypatch.setattr(leaf_search, "_PAIRS", 300)
+    monkeypatch.setattr(leaf_search, "_QUERIES", 64)
     for name in ("a grid", "every row thrice", "two values"):
         check(HARD[name], 15)
 
@@ -467,7 +467,7 @@ class TestParts:
             true[:, : order.shape[1]] = np.take_along_axis(distances, order, axis=1)
             within = np.where(rng.random(len(rows)) < 0.5, true[:, -1], true[:, k // 2])
             for bound in (None, within):
-                indices, found = parts.nearest(points, targets, rows, k, within=bound)
+                indices, found = partial_search.nearest(points, targets, rows, k, within=bound)
                 there = true < np.inf if bound is None else true <= bound[:, None]
                 there &= true < np.inf
                 np.testing.assert_array_equal(found[there], true[there])
@@ -475,6 +475,6 @@ class TestParts:
                     indices[there], order[there[:, : order.shape[1]].nonzero()]
                 )
             limits = np.where(np.isfinite(within), within, 1.0)
-            counts = parts.nearer(points, targets, rows, limits, k)
+            counts = partial_search.nearer(points, targets, rows, limits, k)
             nearer = (distances < limits[:, None]).sum(axis=1)
             assert (np.minimum(counts, k) <= np.minimum(nearer, k)).all()

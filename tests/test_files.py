@@ -18,7 +18,7 @@ import pyarrow.parquet as pq  # noqa: E402
 from hypothesis import HealthCheck, given, settings  # noqa: E402
 from hypothesis import strategies as st  # noqa: E402
 
-from rectifold.files import (  # noqa: E402
+from rectifold._io import (  # noqa: E402
     FileProblem,
     check_outputs,
     format_of,
@@ -228,7 +228,7 @@ class TestText:
             open_table(path).frame()
 
     def test_a_cell_that_the_csv_module_cannot_take_is_refused(self, nasty, monkeypatch):
-        monkeypatch.setattr("rectifold.files.records.sys.maxsize", 5)
+        monkeypatch.setattr("rectifold._io.text_records.sys.maxsize", 5)
         with pytest.raises(FileProblem, match="line 1 cannot be read: field larger"):
             nasty.frame()
 

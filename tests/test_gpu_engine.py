@@ -13,22 +13,22 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
 
 from rectifold import GMR, RectifiedClassifier
+from rectifold._core.space import Points, comparable
+from rectifold._core.votes import count_votes
+from rectifold._engines import choose, exact, partial_search, search
+from rectifold._engines.contract import Looked, Proposal
+from rectifold._engines.rounding import Rounding, rounding
+from rectifold._engines.settle import settle
 from rectifold.datasets import load_wine_quality
-from rectifold.engines import choose, exact, parts, search
-from rectifold.engines.contract import Looked, Proposal
-from rectifold.engines.rounding import Rounding, rounding
-from rectifold.engines.settle import settle
-from rectifold.path import rectify_all
-from rectifold.space import Points, comparable
-from rectifold.votes import count_votes
+from rectifold.model_selection import rectify_all
 from reference import neighbours
 from tables import HARD, check, cloud, points_of
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed: rectifold[gpu]")
 
-from rectifold import device_arrays  # noqa: E402
-from rectifold.engines import gpu  # noqa: E402
-from rectifold.engines.gpu import certificates, devices, frame, reductions, remaining  # noqa: E402
+from rectifold._core import device_arrays  # noqa: E402
+from rectifold._engines import gpu  # noqa: E402
+from rectifold._engines.gpu import certificates, devices, leaf_search, products, reductions  # noqa: E402
 
 #: Where tests run; those that are marked run on a GPU as well.
 DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)]
@@ -62,8 +62,8 @@ def go(way, monkeypatch):
         monkeypatch.setattr(
             devices.Budget, "__init__", lambda self, where: vars(self).update(little, device=where)
         )
-        monkeypatch.setattr(remaining, "_FEW", 1)
-        monkeypatch.setattr(remaining, "_CROWD", 1)
+        monkeypatch.setattr(leaf_search, "_FEW", 1)
+        monkeypatch.setattr(leaf_search, "_CROWD", 1)
     if way == "from the host":
         monkeypatch.setattr(devices, "free_bytes", lambda device: 0)
 
@@ -174,7 +174,9 @@ def test_the_record_is_that_of_the_exact_engine_on_real_data(paper_data, name, s
 
 def test_the_bounds_would_fail_without_their_margin(monkeypatch):
     monkeypatch.setattr(Rounding, "margin", lambda self, squares: 0.0 * squares)
-    monkeypatch.setattr(frame, "rounding", lambda *given: replace(rounding(*given), relative=0.0))
+    monkeypatch.setattr(
+        products, "rounding", lambda *given: replace(rounding(*given), relative=0.0)
+    )
 
     def check_all():
         for seed in range(30):
@@ -211,7 +213,7 @@ class TestMemory:
     def test_work_that_does_not_fit_is_done_in_smaller_pieces(self, monkeypatch):
         X, labels = cloud(3000, 10), np.arange(3000) % 2
         expected = search(on("cpu"), points_of(X), labels, 15)
-        sizes, whole = [], frame.product
+        sizes, whole = [], products.product
 
         def scarce(left, right):
             sizes.append(left.numel())
@@ -219,7 +221,7 @@ class TestMemory:
                 raise torch.OutOfMemoryError("CUDA out of memory.")
             return whole(left, right)
 
-        for module in (frame, reductions):
+        for module in (products, reductions):
             monkeypatch.setattr(module, "product", scarce)
         found = search(on("cpu"), points_of(X), labels, 15)
         assert max(sizes) > 1 << 15
@@ -230,13 +232,13 @@ class TestMemory:
         def never(left, right):
             raise torch.OutOfMemoryError("CUDA out of memory.")
 
-        monkeypatch.setattr(frame, "product", never)
+        monkeypatch.setattr(products, "product", never)
         with pytest.raises(MemoryError, match=r"cpu has too little free memory .* engine='exact'"):
             search(on("cpu"), points_of(cloud()), np.arange(300) % 2, 15)
 
     @pytest.mark.parametrize(
         ("where", "name"),
-        [(gpu, "_prepare"), (certificates.Certifier, "_noted"), (remaining, "roots")],
+        [(gpu, "_prepare"), (certificates.Certifier, "_noted"), (leaf_search, "roots")],
     )
     def test_where_the_device_is_full_the_search_goes_on_with_points_on_the_host(
         self, where, name, monkeypatch
@@ -252,15 +254,15 @@ class TestMemory:
 
     @pytest.mark.parametrize(
         ("where", "name", "number"),
-        [(gpu, "_prepare", 1), (remaining, "roots", 2), (gpu, "ordered", 2)],
+        [(gpu, "_prepare", 1), (leaf_search, "roots", 2), (gpu, "ordered", 2)],
     )
     def test_so_does_the_search_among_some_rows(self, where, name, number, monkeypatch):
         # Some are found in double precision, before the others.
         X = np.concatenate((HARD["tight clusters far apart"], cloud(300, 8) * 1e5))
         points, rows = points_of(X), np.arange(150, 600)
-        expected = parts.nearest(points, 400, rows, 15, engine="exact")
+        expected = partial_search.nearest(points, 400, rows, 15, engine="exact")
         calls = fill_once(where, name, number, monkeypatch)
-        found = parts.nearest(points, 400, rows, 15, engine="gpu", device="cpu")
+        found = partial_search.nearest(points, 400, rows, 15, engine="gpu", device="cpu")
         assert len(calls) > number
         np.testing.assert_array_equal(found[0], expected[0])
         np.testing.assert_array_equal(found[1], expected[1])
@@ -391,9 +393,9 @@ class TestChoice:
             )
 
     def test_without_torch_one_sentence_says_what_to_install(self, monkeypatch):
-        for name in [name for name in sys.modules if name.startswith("rectifold.engines.gpu")]:
+        for name in [name for name in sys.modules if name.startswith("rectifold._engines.gpu")]:
             monkeypatch.delitem(sys.modules, name)
-        monkeypatch.delattr("rectifold.engines.gpu")
+        monkeypatch.delattr("rectifold._engines.gpu")
         monkeypatch.setitem(sys.modules, "torch", None)
         with pytest.raises(ValueError, match=r"needs PyTorch: install rectifold\[gpu\]"):
             GMR(engine="gpu").fit_resample(*load_wine_quality(return_X_y=True))
@@ -465,8 +467,8 @@ IN_PARTS = {
 def compare_nearest(points, targets, rows, k, device):
     """Compare neighbours among some rows with those of the exact engine, however far they are."""
     here = {"engine": "gpu", "device": device}
-    indices, distances = parts.nearest(points, targets, rows, k, engine="exact")
-    found = parts.nearest(points, targets, rows, k, **here)
+    indices, distances = partial_search.nearest(points, targets, rows, k, engine="exact")
+    found = partial_search.nearest(points, targets, rows, k, **here)
     np.testing.assert_array_equal(found[0], indices)
     np.testing.assert_array_equal(found[1], distances)
     rng = np.random.default_rng(targets)
@@ -474,7 +476,7 @@ def compare_nearest(points, targets, rows, k, device):
     within = distances[np.arange(len(rows)), rng.integers(0, k, len(rows))]
     finite = np.isfinite(within)
     within[finite] *= rng.choice([1, 0.3, 0], finite.sum(), p=[0.8, 0.1, 0.1])
-    found = parts.nearest(points, targets, rows, k, within=within, **here)
+    found = partial_search.nearest(points, targets, rows, k, within=within, **here)
     useful = distances <= within[:, None]
     np.testing.assert_array_equal(found[0][useful], indices[useful])
     np.testing.assert_array_equal(found[1][useful], distances[useful])
@@ -523,7 +525,7 @@ class TestParts:
     @pytest.mark.parametrize("device", DEVICES)
     def test_distances_come_from_the_device_in_order_be_they_few_or_many(self, device):
         points, rows, k = points_of(np.round(cloud(400, 3))), np.arange(100, 400), 5
-        indices, distances = parts.nearest(points, 200, rows, k, engine="exact")
+        indices, distances = partial_search.nearest(points, 200, rows, k, engine="exact")
         for within in (None, distances[:, 2], distances[:, 2] / 4):
             proposals = gpu.propose_among(points, 200, rows, k, within=within, device=device)
             counts = np.zeros(300, dtype=np.intp)
@@ -540,11 +542,11 @@ class TestParts:
     def test_products_are_in_full_precision_between_which_the_program_has_its_own(self, device):
         points = points_of(HARD["near-ties of single precision"])
         rows = np.arange(100, 300)
-        expected = parts.nearest(points, 200, rows, 15, engine="exact")
+        expected = partial_search.nearest(points, 200, rows, 15, engine="exact")
         torch.set_float32_matmul_precision("medium")
         try:
             with torch.autocast(device, dtype=torch.bfloat16):
-                found = parts.nearest(points, 200, rows, 15, engine="gpu", device=device)
+                found = partial_search.nearest(points, 200, rows, 15, engine="gpu", device=device)
             for answers in (
                 gpu.propose_among(points, 200, rows, 15, device=device),
                 gpu.certify_only(points, np.zeros(300, dtype=np.intp), 15, device=device),
@@ -570,7 +572,7 @@ class TestParts:
             nearest, _ = neighbours(X, min(k, points.n - 1), metric=metric)
             for share in (0.05, 0.5, 0.9):
                 friends = np.quantile(X[:, 0], share) <= X[:, 0]
-                held = parts.certified(points, friends, k, engine="gpu", device=device)
+                held = partial_search.certified(points, friends, k, engine="gpu", device=device)
                 assert not held[~friends].any()
                 assert friends[nearest[held]].all()
                 assert points.n > k or not held.any()
@@ -580,7 +582,7 @@ class TestParts:
     def test_rows_among_their_own_hold_certificates_be_they_few_or_many(self, friends, device):
         X = cloud(6000, 3)
         X[:friends] += 100
-        held = parts.certified(
+        held = partial_search.certified(
             points_of(X), np.arange(6000) < friends, 5, engine="gpu", device=device
         )
         np.testing.assert_array_equal(held, np.arange(6000) < friends)
@@ -712,7 +714,7 @@ class TestDeviceArrays:
             __cuda_array_interface__: ClassVar[dict] = {}
 
         monkeypatch.setitem(sys.modules, "torch", None)
-        monkeypatch.delitem(sys.modules, "rectifold.engines.gpu.devices")
+        monkeypatch.delitem(sys.modules, "rectifold._engines.gpu.devices")
         with pytest.raises(ValueError, match=r"X is on a GPU, .* install rectifold\[gpu\]"):
             GMR().fit_resample(Array(), wines[1])
 

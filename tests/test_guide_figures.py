@@ -17,14 +17,14 @@ def frame():
     pytest.importorskip("pyarrow")
     pytest.importorskip("filelock")
     from rectifold.bench import Store
-    from rectifold.bench.comparison import newest
+    from rectifold.bench._comparison import newest
 
     return newest(Store(RESULTS / "paper").read())[0]
 
 
 @pytest.fixture(scope="module")
 def comparison(frame):
-    from rectifold.bench.comparison import compare
+    from rectifold.bench._comparison import compare
 
     return compare(frame)
 
@@ -66,9 +66,9 @@ def test_data_sets_with_the_most_to_gain_and_to_lose_are_those_of_the_experiment
 
 
 def test_the_interval_and_the_leak_are_those_of_the_experiment(frame, comparison):
-    from rectifold.bench.protocols import BEFORE_SPLIT
-    from rectifold.bench.report import leak
-    from rectifold.bench.statistics import interval
+    from rectifold.bench._protocols import BEFORE_SPLIT
+    from rectifold.bench._statistics import interval
+    from rectifold.bench.report import _leak
 
     means = comparison.by_dataset()
     low, high = interval((means["GMR"] - means["None"]).to_numpy())
@@ -77,7 +77,7 @@ def test_the_interval_and_the_leak_are_those_of_the_experiment(frame, comparison
     report = (RESULTS / "paper" / "report" / "README.md").read_text()
     counts = re.search(r"\d+ wins, \d+ ties, \d+ losses", report)[0]
     assert f"with {counts} (`make bench-paper`" in text("docs/guide/why.md")
-    (section,) = leak.sections(comparison, frame[frame["protocol"] == BEFORE_SPLIT])
+    (section,) = _leak.sections(comparison, frame[frame["protocol"] == BEFORE_SPLIT])
     _, words, table = section.parts
     leaked, honest = re.search(r"rank (\d\.\d\d) instead of (\d\.\d\d);", words).groups()
     told = text("docs/pitfalls.md")
@@ -92,7 +92,7 @@ def chosen(frame):
     import pandas as pd
 
     from rectifold.bench import Store
-    from rectifold.bench.comparison import compare, newest
+    from rectifold.bench._comparison import compare, newest
 
     none = frame[frame["method"] == "None"]
     cells = ["dataset", "classifier", "seed"]

@@ -12,11 +12,12 @@ from published import RESULTS, ROOT, loaded, rows_of, text
 
 pytest.importorskip("filelock", reason="results are stores, which need the extra 'bench'")
 
+from experiments.deep import report
+from experiments.deep.records import BOTH, DEEP, LONGTAIL, REAL, SYNTHETIC, TABDDPM
 from rectifold.bench import Store
-from rectifold.bench.deep.records import BOTH, DEEP, LONGTAIL, REAL, SYNTHETIC, TABDDPM
-from rectifold.bench.report import deep, find
-from rectifold.bench.report.markdown import to_markdown
-from rectifold.bench.statistics import TIE
+from rectifold.bench._statistics import TIE
+from rectifold.bench.report import find
+from rectifold.bench.report._markdown import to_markdown
 
 
 def test_how_much_faster_than_the_papers_way():
@@ -188,7 +189,7 @@ def networks():
 
 def test_the_report_on_deep_networks_is_made_from_the_results_beside_it(networks):
     published = (RESULTS / "deep" / "report" / "README.md").read_text()
-    assert to_markdown(deep.document(networks)) == published
+    assert to_markdown(report.document(networks)) == published
 
 
 def test_the_guide_says_of_deep_networks_what_the_report_says():

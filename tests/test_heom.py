@@ -17,7 +17,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.estimator_checks import check_estimator
 
 from rectifold import GMR
-from rectifold.heom import HEOMSpace
+from rectifold.preprocessing._heom import HEOMSpace
 from reference import votes
 
 CELLS = {
@@ -321,7 +321,7 @@ def test_a_second_fit_forgets_the_first():
 
 
 def test_the_module_names_neither_pandas_nor_polars_among_its_imports():
-    module = sys.modules["rectifold.heom"]
+    module = sys.modules["rectifold.preprocessing._heom"]
     assert not {"pandas", "pd", "polars", "pl", "pyarrow"} & set(vars(module))
 
 

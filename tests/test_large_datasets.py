@@ -5,7 +5,7 @@ import pytest
 
 from cases import LARGE, load
 from conftest import DATA
-from rectifold.engines import exact, search
+from rectifold._engines import exact, search
 from reference import neighbours
 from tables import points_of
 

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rectifold import GMR
-from rectifold.rules import cap
+from rectifold._core.rules import cap
 from reference import algorithm_1, many_classes, neighbours, votes
 
 FEW = settings(max_examples=60, deadline=None)

@@ -13,11 +13,11 @@ import pandas as pd
 import pytest
 
 from rectifold import GMR
+from rectifold._core.rectification import Setting, rectify
+from rectifold._core.rules import DECISIONS, REASONS, Thresholds
+from rectifold._core.target import encode
+from rectifold._core.votes import Votes
 from rectifold.datasets import load_wine_quality
-from rectifold.rectification import Setting, rectify
-from rectifold.rules import DECISIONS, REASONS, Thresholds
-from rectifold.target import encode
-from rectifold.votes import Votes
 
 pytestmark = pytest.mark.browser
 HOSTILE = "<img src=x onerror=\"document.title='hacked'\">"

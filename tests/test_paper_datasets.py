@@ -5,8 +5,8 @@ import pytest
 from sklearn.preprocessing import StandardScaler
 
 from rectifold import GMR
+from rectifold._engines import exact, search
 from rectifold.datasets import PAPER_DATASETS
-from rectifold.engines import exact, search
 from reference import algorithm_1, neighbours, votes
 from tables import points_of
 

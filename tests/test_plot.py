@@ -25,10 +25,16 @@ from sklearn.neighbors import NearestNeighbors
 from sklearn.preprocessing import StandardScaler
 
 from rectifold import GMR, plot
-from rectifold.bench.report import figures
-from rectifold.plot import looks, plot_confidence, plot_rank_heatmap, plot_rectification, triptych
-from rectifold.plot.inputs import coordinates
-from rectifold.plot.ranks import heatmap_size
+from rectifold.bench.report import _figures
+from rectifold.plot import (
+    _rectification,
+    _style,
+    plot_confidence,
+    plot_rank_heatmap,
+    plot_rectification,
+)
+from rectifold.plot._ranks import heatmap_size
+from rectifold.plot._validation import coordinates
 
 
 @pytest.fixture(autouse=True)
@@ -104,7 +110,7 @@ def test_removed_rows_are_marked_by_reason_and_spared_ones_ringed(flat):
     record = record_of(*flat)
     original = draw(record)[0]
     marks = {line.get_marker(): as_set(line.get_xydata()) for line in original.lines}
-    for reason, shape in looks.MARKS.items():
+    for reason, shape in _style.MARKS.items():
         gone = record.removed & (record.reason == reason)
         assert marks[shape] == as_set(flat[0][gone])
     assert marks["o"] == as_set(flat[0][record.spared])
@@ -131,7 +137,7 @@ def test_arrows_are_as_thick_as_weights(flat, class_weight):
     # And they add up to the vote that was counted.
     own = y[near[0, 1:]] == y[row]
     np.testing.assert_allclose(widths[own].sum() / widths.sum(), record.confidence[row])
-    colours = {"common": looks.COLOURS[0], "rare": looks.COLOURS[1]}
+    colours = {"common": _style.COLOURS[0], "rare": _style.COLOURS[1]}
     assert [to_hex(one.get_edgecolor()) for one in arrows] == [colours[y[i]] for i in near[0, 1:]]
 
 
@@ -353,7 +359,7 @@ def test_what_is_no_record_and_too_few_axes_get_one_sentence(flat):
 
 def test_of_many_rows_a_sample_is_drawn_with_all_that_were_in_question(flat, monkeypatch):
     fitted, fit = [], Nearest.fit
-    monkeypatch.setattr(triptych, "MOST", 100)
+    monkeypatch.setattr(_rectification, "MOST", 100)
     monkeypatch.setattr(Nearest, "fit", lambda self, X, y: fitted.append(len(y)) or fit(self, X, y))
     X, y = flat
     record = record_of(X, y)
@@ -439,10 +445,10 @@ def test_the_heat_map_is_that_of_the_report():
         np.random.default_rng(0).uniform(1, 4, (4, 3)), index=[*"abcd"], columns=["x", "y", "mean"]
     )
     plt.close("all")
-    with matplotlib.rc_context(figures._STYLE):
+    with matplotlib.rc_context(_figures._STYLE):
         figure = Figure(figsize=heatmap_size(ranks))
         axes = plot_rank_heatmap(ranks, axes=figure.add_subplot())
-        assert figures._svg(figure) == figures.heat_map(ranks)
+        assert _figures._svg(figure) == _figures.heat_map(ranks)
     shown = [text.get_text() for text in axes.texts]
     assert shown == [f"{value:.2f}" for value in ranks.to_numpy().ravel()]
     assert not plt.get_fignums()

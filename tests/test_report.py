@@ -22,19 +22,19 @@ from sklearn.neighbors import NearestNeighbors
 from sklearn.preprocessing import StandardScaler
 
 from rectifold import GMR
+from rectifold._core.projection import sample_rows
+from rectifold._core.trace import keep_neighbours
+from rectifold._core.votes import count_votes
+from rectifold._io import FileProblem
 from rectifold.cli import run
-from rectifold.exhibits import keep_neighbours
-from rectifold.files import FileProblem
-from rectifold.projection import sample_rows
 from rectifold.report import Report
-from rectifold.report.choice import Budget, choose_rows
-from rectifold.report.columns import differences
-from rectifold.report.levers import questions
-from rectifold.report.page import _asset
-from rectifold.report.summary import plain
-from rectifold.report.table import Columns
-from rectifold.report.wording import warnings_of
-from rectifold.votes import count_votes
+from rectifold.report._columns import differences
+from rectifold.report._messages import warnings_of
+from rectifold.report._page import _asset
+from rectifold.report._subset import Budget, choose_rows
+from rectifold.report._summary import plain
+from rectifold.report._table import Columns
+from rectifold.report._thresholds import questions
 
 HOSTILE = "<img src=x onerror=alert(1)>"
 
@@ -246,7 +246,7 @@ def test_a_record_keeps_neighbours_within_its_room(overlapping):
     X, y = overlapping
     record = cleaned(X, y)
     distances, indices = NearestNeighbors(n_neighbors=16).fit(X).kneighbors(X)
-    from rectifold.engines.contract import Neighbourhoods
+    from rectifold._engines.contract import Neighbourhoods
 
     found = Neighbourhoods(np.arange(460), indices[:, 1:], distances[:, 1:], np.zeros(460, bool))
     votes = count_votes(found, record.target.codes, record.target.sizes)

@@ -16,8 +16,14 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.utils.estimator_checks import check_estimator
 
-from rectifold.cells import as_number, as_seconds, family_of, find_dates, parse_number
-from rectifold.tables import TableSpace
+from rectifold.preprocessing._cells import (
+    as_number,
+    as_seconds,
+    family_of,
+    find_dates,
+    parse_number,
+)
+from rectifold.preprocessing._table_space import TableSpace
 
 CELLS = {
     "age": [31, 45, None, 28, 60, 31],
@@ -691,7 +697,7 @@ def test_a_second_fit_forgets_the_first():
 
 
 def test_the_module_names_neither_pandas_nor_polars_among_its_imports():
-    module = sys.modules["rectifold.tables"]
+    module = sys.modules["rectifold.preprocessing._table_space"]
     assert not {"pandas", "pd", "polars", "pl", "pyarrow"} & set(vars(module))
 
 

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from rectifold.engines.contract import Neighbourhoods
-from rectifold.rules import DECISIONS, REASONS, Thresholds, cap, decide, guarded
-from rectifold.votes import Votes, count_votes, size_order
+from rectifold._core.rules import DECISIONS, REASONS, Thresholds, cap, decide, guarded
+from rectifold._core.votes import Votes, count_votes, size_order
+from rectifold._engines.contract import Neighbourhoods
 
 
 def neighbourhoods(indices, distances, certified=None):

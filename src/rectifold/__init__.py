@@ -2,12 +2,10 @@
 
 from importlib.metadata import version as _version
 
-from rectifold.classifier import RectifiedClassifier
-from rectifold.evaluation import Evaluation, compare
-from rectifold.heom import HEOMSpace
-from rectifold.rectification import Rectification
+from rectifold._core.rectification import Rectification
+from rectifold.model_selection import Evaluation, RectifiedClassifier, compare
+from rectifold.preprocessing import HEOMSpace, TableSpace
 from rectifold.sampler import GMR
-from rectifold.tables import TableSpace
 
 __version__ = _version("rectifold")
 __all__ = [

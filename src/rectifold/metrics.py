@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.metrics import make_scorer
 from sklearn.utils.validation import _check_sample_weight, check_consistent_length, column_or_1d
 
-from rectifold.target import named
+from rectifold._core.target import named
 
 
 def asymmetric_risk(

@@ -15,18 +15,11 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_consistent_length, validate_data
 
 from rectifold import progress
-from rectifold._timing import timed
-from rectifold._typing import Ints
-from rectifold.accuracy import check, in_words
-from rectifold.device_arrays import is_on_device, take, to_device_points, to_host
-from rectifold.engines import ENGINES, check_device, choose, search
-from rectifold.engines.contract import Engine, Neighbourhoods, Outlook
-from rectifold.engines.given import FromObject, as_graph, metric_of
-from rectifold.engines.sample import Approximation
-from rectifold.exhibits import Exhibits, keep_neighbours
-from rectifold.rectification import RecordedWarning, Rectification, Setting, rectify
-from rectifold.rules import Thresholds, guarded
-from rectifold.space import (
+from rectifold._core.accuracy import check, in_words
+from rectifold._core.device_arrays import is_on_device, take, to_device_points, to_host
+from rectifold._core.rectification import RecordedWarning, Rectification, Setting, rectify
+from rectifold._core.rules import Thresholds, guarded
+from rectifold._core.space import (
     HINT,
     SPACES,
     Metric,
@@ -37,8 +30,14 @@ from rectifold.space import (
     resolve_metric,
     to_points,
 )
-from rectifold.target import Labels, Target, encode, named, refuse_none
-from rectifold.votes import count_votes, size_order
+from rectifold._core.target import Labels, Target, encode, named, refuse_none
+from rectifold._core.trace import Exhibits, keep_neighbours
+from rectifold._core.utils import Ints, timed
+from rectifold._core.votes import count_votes, size_order
+from rectifold._engines import ENGINES, check_device, choose, search
+from rectifold._engines.check_sample import Approximation
+from rectifold._engines.contract import Engine, Neighbourhoods, Outlook
+from rectifold._engines.user_neighbors import FromObject, as_graph, metric_of
 
 
 class GMR(BaseCleaningSampler):

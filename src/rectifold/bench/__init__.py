@@ -4,10 +4,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from rectifold.bench.data import Source, paper_sources
-    from rectifold.bench.grid import SEEDS, Grid
-    from rectifold.bench.protocols import PROTOCOLS
-    from rectifold.bench.registry import (
+    from rectifold.bench._data import Source, paper_sources
+    from rectifold.bench._grid import SEEDS, Grid
+    from rectifold.bench._protocols import PROTOCOLS
+    from rectifold.bench._runner import State, run
+    from rectifold.bench._store import Store
+    from rectifold.model_selection._registry import (
         CLASSIFIERS,
         METHODS,
         WRAPPERS,
@@ -16,8 +18,6 @@ if TYPE_CHECKING:
         classifier,
         method,
     )
-    from rectifold.bench.runner import State, run
-    from rectifold.bench.store import Store
 
 # Modules are imported when their names are asked for: most need the extra "bench", and some, such
 # as the registry of methods, do without it.

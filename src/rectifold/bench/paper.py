@@ -8,7 +8,7 @@ from io import StringIO
 
 import pandas as pd
 
-from rectifold.bench.registry import METHODS
+from rectifold.model_selection._registry import METHODS
 
 #: Where they come from.
 CITATION = (

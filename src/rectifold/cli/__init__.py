@@ -88,10 +88,10 @@ def _kill_is_ctrl_c() -> Iterator[None]:
 def _dispatch(arguments: list[str]) -> int:
     import typer
 
+    from rectifold._io import FileProblem
     from rectifold.cli.commands import app
-    from rectifold.cli.stopping import Stopped
-    from rectifold.cli.wording import UsageProblem
-    from rectifold.files import FileProblem
+    from rectifold.cli.errors import UsageProblem
+    from rectifold.cli.interrupt import Stopped
 
     try:
         code = typer.main.get_command(app)(arguments, "rectifold", standalone_mode=False)
@@ -114,7 +114,7 @@ def _dispatch(arguments: list[str]) -> int:
 
 
 def _fail(sentence: str, code: int = 2) -> int:
-    from rectifold.cli.visible import visible
+    from rectifold.cli.escape import visible
 
     print(f"rectifold: {visible(' '.join(sentence.split(chr(10))))}", file=sys.stderr)
     return code

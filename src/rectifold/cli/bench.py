@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rectifold.cli import deep as deep_commands
+from experiments.deep import __main__ as deep_commands
 from rectifold.cli import options
-from rectifold.cli.stopping import Stopped
-from rectifold.cli.wording import UsageProblem
+from rectifold.cli.errors import UsageProblem
+from rectifold.cli.interrupt import Stopped
 
 if TYPE_CHECKING:
     from rectifold.bench import Grid, Source, Store
@@ -89,12 +89,12 @@ def run(
     """
     with _ready():
         from rectifold import bench
-        from rectifold.cli import experiment
+        from rectifold.cli import bench_output
 
         sources = _sources(options.names(dataset), csv or [], target, data_home)
         grid = _grid(sources, method, classifier, seed, protocol)
         kept = bench.Store(store)
-        display = experiment.Display(not quiet)
+        display = bench_output.Display(not quiet)
         try:
             with display:
                 state = bench.run(
@@ -111,7 +111,7 @@ def run(
                 f"stopped; {display.words}; the same command goes on from there"
             ) from None
         if not quiet:
-            experiment.show_end(state, kept)
+            bench_output.show_end(state, kept)
     sys.stdout.flush()
 
 
@@ -119,9 +119,9 @@ def run(
 def status(store: options.StoreOption = _STORE) -> None:
     """Show what a store has, and what it lacks."""
     with _ready():
-        from rectifold.cli import experiment
+        from rectifold.cli import bench_output
 
-        experiment.show_status(_existing(store, deep=_is_deep(store)))
+        bench_output.show_status(_existing(store, deep=_is_deep(store)))
     sys.stdout.flush()
 
 
@@ -203,16 +203,16 @@ def _grid(
 
 
 def _is_deep(folder: Path) -> bool:
+    from experiments.deep.records import DEEP
     from rectifold.bench import Store
-    from rectifold.bench.deep.records import DEEP
 
     return Store(folder).mark() == DEEP.mark
 
 
 def _existing(folder: Path, *, deep: bool = False) -> Store:
+    from experiments.deep.records import DEEP
     from rectifold.bench import Store
-    from rectifold.bench.deep.records import DEEP
-    from rectifold.bench.store import FITS
+    from rectifold.bench._store import FITS
 
     store = Store(folder, DEEP if deep else FITS)
     store.check()

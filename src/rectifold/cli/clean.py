@@ -8,19 +8,19 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rectifold._timing import timed
-from rectifold.cli.labels import classes_named
-from rectifold.cli.page import report_bytes
-from rectifold.cli.rows import features_of, read_rows
-from rectifold.cli.wording import UsageProblem, in_words_of_the_command_line
-from rectifold.files import Table, check_outputs, format_of, open_table, whole_files
+from rectifold._core.utils import timed
+from rectifold._io import Table, check_outputs, format_of, open_table, whole_files
+from rectifold.cli.clean_report import report_bytes
+from rectifold.cli.errors import UsageProblem, in_words_of_the_command_line
+from rectifold.cli.table_input import features_of, read_rows
+from rectifold.cli.target_column import classes_named
 
 if TYPE_CHECKING:
     import numpy as np
     import pandas as pd
     from numpy.typing import NDArray
 
-    from rectifold.rectification import Rectification
+    from rectifold._core.rectification import Rectification
 
 #: The columns that the file of removed rows has besides those of the input.
 ADDED = (
@@ -90,7 +90,7 @@ def clean_file(request: Request) -> dict[str, Any]:
     dict
         `Rectification.summary` with what concerns the files besides, ready for JSON.
     """
-    from rectifold.report.wording import warnings_of
+    from rectifold.report._messages import warnings_of
 
     named = {"--output": request.output, "--removed": request.removed}
     outputs = {name: path for name, path in named.items() if path is not None}
@@ -171,7 +171,7 @@ def _rectify(
 ) -> tuple[Rectification, list[str], set[str]]:
     """Give the record, what was said meanwhile, and what of it the record tells too."""
     from rectifold import GMR
-    from rectifold.rectification import RecordedWarning
+    from rectifold._core.rectification import RecordedWarning
 
     settings = dict(request.settings)
     if request.only:

@@ -15,10 +15,10 @@ from typer.core import TyperCommand
 from rectifold.cli import arguments, options
 from rectifold.cli.bench import app as bench_app
 from rectifold.cli.clean import Request, clean_file
-from rectifold.cli.cluster import clean_on_cluster
+from rectifold.cli.clean_dask import clean_on_cluster
 from rectifold.cli.compare import compare
-from rectifold.cli.stopping import stoppable
-from rectifold.cli.wording import UsageProblem
+from rectifold.cli.errors import UsageProblem
+from rectifold.cli.interrupt import stoppable
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
 app.add_typer(bench_app, name="bench")

@@ -13,10 +13,10 @@ import typer
 
 from rectifold.cli import arguments, options
 from rectifold.cli.bench import EXTRA
-from rectifold.cli.labels import classes_named
-from rectifold.cli.rows import features_of, read_rows
-from rectifold.cli.stopping import stoppable
-from rectifold.cli.wording import UsageProblem, in_words_of_the_command_line
+from rectifold.cli.errors import UsageProblem, in_words_of_the_command_line
+from rectifold.cli.interrupt import stoppable
+from rectifold.cli.table_input import features_of, read_rows
+from rectifold.cli.target_column import classes_named
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -93,8 +93,8 @@ def compare(
     settings |= {name: given for name, given in names.items() if given}
     if html is not None and any(importlib.util.find_spec(name) is None for name in EXTRA):
         raise UsageProblem('--html needs an extra: pip install "rectifold[bench]"')
+    from rectifold._io import check_outputs, open_table, write_whole
     from rectifold.cli import terminal
-    from rectifold.files import check_outputs, open_table, write_whole
 
     if html is not None:
         check_outputs({"--html": html}, source, tables=False)

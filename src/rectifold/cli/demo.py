@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rectifold._io import FileProblem, check_outputs, format_of, whole_files
 from rectifold.cli.clean import FACTS, explain
-from rectifold.files import FileProblem, check_outputs, format_of, whole_files
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -66,8 +66,8 @@ def clean_wines(folder: Path) -> Wines:
     from sklearn.preprocessing import StandardScaler
 
     from rectifold import GMR
+    from rectifold._io.arrow import ArrowTable
     from rectifold.datasets import load_wine_quality
-    from rectifold.files.arrow import ArrowTable
     from rectifold.report import Report
 
     cleaned, removed = folder / "cleaned.csv", folder / "removed.csv"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rectifold.cli.wording import UsageProblem
+from rectifold.cli.errors import UsageProblem
 
 if TYPE_CHECKING:
     from rectifold.bench import Source

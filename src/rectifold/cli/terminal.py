@@ -12,10 +12,10 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from rectifold.accuracy import in_words
-from rectifold.cli.visible import visible
-from rectifold.cli.wording import in_words_of_the_command_line
-from rectifold.evaluation import BASE
+from rectifold._core.accuracy import in_words
+from rectifold.cli.errors import in_words_of_the_command_line
+from rectifold.cli.escape import visible
+from rectifold.model_selection._comparison import BASE
 from rectifold.progress import listening, reading
 
 if TYPE_CHECKING:

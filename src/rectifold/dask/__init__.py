@@ -10,7 +10,7 @@ except ImportError as error:
         "rectifold[dask]."
     ) from error
 
-from rectifold.dask.record import Rectification
-from rectifold.dask.sampler import GMR
+from rectifold.dask._rectification import Rectification
+from rectifold.dask._sampler import GMR
 
 __all__ = ["GMR", "Rectification"]

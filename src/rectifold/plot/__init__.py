@@ -5,8 +5,8 @@ try:
 except ModuleNotFoundError:
     raise ImportError("rectifold.plot needs matplotlib: pip install 'rectifold[plot]'.") from None
 
-from rectifold.plot.confidence import plot_confidence
-from rectifold.plot.ranks import plot_rank_heatmap
-from rectifold.plot.triptych import plot_rectification
+from rectifold.plot._confidence import plot_confidence
+from rectifold.plot._ranks import plot_rank_heatmap
+from rectifold.plot._rectification import plot_rectification
 
 __all__ = ["plot_confidence", "plot_rank_heatmap", "plot_rectification"]

@@ -11,17 +11,17 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rectifold._typing import Ints
-from rectifold.exhibits import rows_of
-from rectifold.files import FileProblem, check_outputs, write_whole
-from rectifold.projection import check_embedding
-from rectifold.report.choice import Budget
-from rectifold.report.page import render, render_summary
-from rectifold.report.summary import Material, plain
-from rectifold.report.wording import warnings_of
+from rectifold._core.projection import check_embedding
+from rectifold._core.trace import rows_of
+from rectifold._core.utils import Ints
+from rectifold._io import FileProblem, check_outputs, write_whole
+from rectifold.report._messages import warnings_of
+from rectifold.report._page import render, render_summary
+from rectifold.report._subset import Budget
+from rectifold.report._summary import Material, plain
 
 if TYPE_CHECKING:
-    from rectifold.rectification import Rectification
+    from rectifold._core.rectification import Rectification
 
 TITLE = "What GMR did"
 #: Bytes of a page.

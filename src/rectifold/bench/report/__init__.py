@@ -7,15 +7,15 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from rectifold.bench.registry import BenchProblem
-from rectifold.bench.report import deep as deep_experiments
-from rectifold.bench.report.document import Document
-from rectifold.bench.report.findings import find
-from rectifold.bench.report.html import to_html
-from rectifold.bench.report.latex import to_latex
-from rectifold.bench.report.markdown import to_markdown
-from rectifold.bench.store import Store
-from rectifold.files import whole_files
+from experiments.deep import report as deep_experiments
+from rectifold._io import whole_files
+from rectifold.bench._store import Store
+from rectifold.bench.report._document import Document
+from rectifold.bench.report._findings import find
+from rectifold.bench.report._html import to_html
+from rectifold.bench.report._latex import to_latex
+from rectifold.bench.report._markdown import to_markdown
+from rectifold.model_selection._registry import BenchProblem
 
 __all__ = ["Document", "find", "write_report"]
 

@@ -1,1 +1,0 @@
-"""Experiments on the paper's theory: `python -m theory.NAME` here, `python -m theory` for all."""

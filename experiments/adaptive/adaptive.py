@@ -1,0 +1,182 @@
+"""Settings chosen from the data beside no cleaning and plain bagging: runs, and what they show.
+
+    python benchmarks/adaptive.py run STORE DATA_HOME [DATASET ...]
+    python benchmarks/adaptive.py report [STORE] [BASELINES]
+
+`run` fills a store with what ``rectifold bench run`` with these methods would put there (``-m
+GMR-adaptive,GMR-ensemble,Subsampling,Bagging``), the same but for the seconds, in half the time:
+the first three choose from the same fits, and are settled from one search. It goes on where it was
+stopped.
+
+`report` reads that store and the one of the paper's methods, and prints Markdown: for each method
+the average rank among the paper's 18 baselines, no sampling and itself; the mean gain over no
+sampling and over bagging with tests over data sets; how often it loses; and the same data set by
+data set. `make bench-adaptive` writes it beside the results.
+"""
+
+import sys
+import warnings
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from joblib import Parallel, delayed
+from threadpoolctl import threadpool_limits
+
+from rectifold.bench._comparison import Comparison, compare, newest
+from rectifold.bench._data import load, measure, paper_sources
+from rectifold.bench._grid import Grid, Task
+from rectifold.bench._protocols import prepare
+from rectifold.bench._statistics import against
+from rectifold.bench._store import OK, Store
+from rectifold.bench._worker import row_of, scores_of, sizes_of
+from rectifold.bench.report._wording import equation, number
+from rectifold.model_selection._registry import CLASSIFIERS, METHODS, WRAPPERS, Entry
+
+RESULTS = Path(__file__).parents[1] / "results"
+#: The paper's sets under 5,000 rows.
+SETS = (
+    *("ecoli", "car_eval_4", "car_eval_34", "solar_flare_m0", "yeast_me2", "libras_move"),
+    *("abalone_19", "sick_euthyroid", "abalone", "spectrometer", "arrhythmia", "oil"),
+    *("wine_quality", "thyroid_sick", "us_crime", "ozone_level", "yeast_ml8", "scene"),
+)
+#: The paper's 18 baselines and no sampling.
+OTHERS = [name for name in METHODS if name != "GMR"]
+#: A loss that matters.
+LOSS = 0.01
+
+
+def shared(tasks: dict[str, Task], classifier: Entry) -> list[dict]:
+    """Fit a classifier on one split by all methods; give the rows that are to be recorded."""
+    warnings.simplefilter("ignore")
+    task = next(iter(tasks.values()))
+    prepared = prepare(load(task.source), None, task.seed, task.protocol)
+    X, y = prepared.X_train, prepared.y_train
+
+    def wrapped(name: str) -> Any:
+        return WRAPPERS[name].wrap(classifier.make(task.seed), task.seed)
+
+    with threadpool_limits(limits=1):
+        models = {name: wrapped(name) for name in tasks}
+        if "GMR-ensemble" in models:
+            found = models["GMR-ensemble"]._explore(X, y, {})
+            models["GMR-ensemble"]._settle(found)
+            if "GMR-adaptive" in models:
+                models["GMR-adaptive"]._settle(found)
+            if "Subsampling" in models:
+                alone = replace(
+                    found, options=found.options[:1], trials=[row[:1] for row in found.trials]
+                )
+                models["Subsampling"]._settle(alone)
+        rows = []
+        for name, model in models.items():
+            if not hasattr(model, "classes_"):
+                model.fit(X, y)
+            facts = sizes_of(prepared) | scores_of(model, prepared)
+            rows.append(row_of(tasks[name], classifier, OK, **facts))
+    return rows
+
+
+def run(store: str, home: str, *names: str) -> None:
+    """Do what is missing, cheap data sets first."""
+    sources = paper_sources(names or SETS, home)
+    grid = Grid(sources, methods=list(WRAPPERS.values()))
+    kept = Store(store)
+    with kept.writing():
+        done = kept.keys()
+        cells: dict[tuple, dict[str, Task]] = {}
+        for task in grid.tasks(measure(sources)):
+            for classifier in task.classifiers:
+                if task.key(classifier) not in done:
+                    cell = cells.setdefault((task.source.name, task.seed, classifier.name), {})
+                    cell[task.method.name] = task
+        jobs = (delayed(shared)(cell, CLASSIFIERS[key[2]]) for key, cell in cells.items())
+        for rows in Parallel(n_jobs=-1, return_as="generator_unordered")(jobs):
+            for row in rows:
+                kept.add(row)
+            print(rows[0]["dataset"], rows[0]["classifier"], rows[0]["seed"], flush=True)
+
+
+def rows_of(frame: pd.DataFrame, *names: str) -> Comparison:
+    """Compare these methods on the cells that all of them have."""
+    return compare(frame[frame["method"].isin(names)])
+
+
+def against_all(frame: pd.DataFrame, name: str) -> list[str]:
+    """Rank a method among the baselines and none, and weigh its gains; a line of the table."""
+    found = rows_of(frame, *OTHERS, name)
+    table = found.rank_table()
+    gains = found.values[name] - found.values["None"]
+    place = int((table["Avg"] < table.loc[name, "Avg"]).sum()) + 1
+    return [
+        name,
+        f"**{number(table.loc[name, 'Avg'])}** ({place})",
+        *(number(table.loc[name, column]) for column in table.columns.drop("Avg")),
+        number(gains.mean(), 4, sign=True),
+        f"{100 * (gains < -LOSS).mean():.0f} %",
+    ]
+
+
+def contrasts(frame: pd.DataFrame, names: list[str], other: str) -> None:
+    """Print how methods do against one of them, with Holm's correction for their number."""
+    found = rows_of(frame, other, *names)
+    blocks = found.by_dataset()[[other, *names]]
+    tests = against(blocks, other)
+    for name in names:
+        gains, test = found.values[name] - found.values[other], tests.get(name)
+        sentence = (
+            f"- {name} against {other}: mean AUPRC {number(gains.mean(), 4, sign=True)} over "
+            f"{len(gains)} pairs of data set and classifier, better in "
+            f"{100 * (gains > 0).mean():.0f} %"
+        )
+        if test is not None:
+            sentence += (
+                f"; over {len(blocks)} data sets {test.wins} wins, {test.ties} ties, {test.losses} "
+                f"losses, Wilcoxon {equation(test.pvalue)}, with Holm's correction "
+                f"{equation(test.holm)}"
+            )
+        print(sentence + ".")
+
+
+def report(store: str = str(RESULTS / "adaptive"), baselines: str = str(RESULTS / "paper")) -> None:
+    """Print what the two stores show together."""
+    frame, _ = newest(pd.concat([Store(baselines).read(), Store(store).read()]))
+    names = [name for name in WRAPPERS if name in set(frame["method"])]
+    shared = rows_of(frame, *OTHERS, *names)
+    # The same cells for every method, so that lines of the table may be compared.
+    cells = frame.set_index(["dataset", "classifier", "seed"]).index.isin(shared.cells)
+    frame = frame[cells]
+    classifiers = list(rows_of(frame, *OTHERS).rank_table().columns.drop("Avg"))
+    sets = shared.values.index.get_level_values("dataset").unique()
+    seeds = sorted({int(shared.seeds.min()), int(shared.seeds.max())})
+    print(f"# Settings chosen from the data: {len(sets)} sets\n")
+    print(
+        f"{len(sets)} data sets, {len(shared.values)} pairs of data set and classifier, "
+        f"{' to '.join(map(str, seeds))} seeds each. Rank among 20: the paper's 18 baselines, no "
+        "sampling, and the method of the line.\n"
+    )
+    head = ["method", "rank (place)", *classifiers, "gain", f"loses > {LOSS}"]
+    print(f"| {' | '.join(head)} |\n|{'---|' * len(head)}")
+    for name in ["None", *names]:
+        if name == "None":
+            table = rows_of(frame, *OTHERS, *names[:1]).rank_table().loc["None"]
+            line = [name, number(table["Avg"]), *(number(table[one]) for one in classifiers)]
+            line += ["", ""]
+        else:
+            line = against_all(frame, name)
+        print(f"| {' | '.join(line)} |")
+    print()
+    contrasts(frame, names, "None")
+    for other in ("Bagging", "Subsampling"):
+        contrasts(frame, [name for name in names if name.startswith("GMR")], other)
+    print("\nAUPRC, averaged over classifiers:\n")
+    columns = ["None", *names]
+    means = rows_of(frame, *columns).values.groupby(level="dataset", sort=False).mean()[columns]
+    print(f"| data set | {' | '.join(columns)} |\n|{'---|' * (1 + len(columns))}")
+    for dataset, values in means.iterrows():
+        print(f"| {dataset} | {' | '.join(number(value, 4) for value in values)} |")
+
+
+if __name__ == "__main__":
+    {"run": run, "report": report}[sys.argv[1]](*sys.argv[2:])

@@ -1,0 +1,309 @@
+"""The deep experiments, small: what is trained on what, what is stored, what the report says."""
+
+import json
+import re
+import threading
+import time
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.model_selection import train_test_split
+
+pytest.importorskip("torch", reason="the deep experiments need torch")
+pytest.importorskip("safetensors", reason="the deep experiments need safetensors")
+pytest.importorskip("filelock", reason="the experiments need their extra")
+
+import torch
+from images import small
+
+from experiments.deep import images, tabular
+from experiments.deep.longtail import METHODS, Recipe
+from experiments.deep.records import DEEP, KEY, refuse_mixture
+from experiments.deep.sets import SETS, Table, load, split
+from experiments.deep.tabddpm import TabDDPM
+from rectifold import GMR
+from rectifold.bench import BenchProblem, Store
+from rectifold.bench.report import write_report
+from rectifold.cli import run as command
+from rectifold.datasets import load_wine_quality
+
+MODEL = TabDDPM(timesteps=8, layers=(32,), embedding=16, iterations=60, device="cpu")
+
+
+pytestmark = pytest.mark.usefixtures("one_thread")
+
+
+def wines(name="wines"):
+    """The embedded set, with a column of names made from one of its numbers."""
+    X, y = load_wine_quality(return_X_y=True, as_frame=True)
+    X = X.iloc[::6].reset_index(drop=True)
+    X["kind"] = (X["alcohol"] > 10).astype(int)
+    return Table(
+        name, "poor against ordinary", X, (y.to_numpy()[::6] == "poor").astype(int), ("kind",)
+    )
+
+
+@pytest.fixture(scope="module")
+def diffused():
+    """All rows of a small experiment with a diffusion model."""
+    rows = []
+    tabular.run([wines()], [0, 1], model=MODEL, samples=2, record=rows.append)
+    return rows
+
+
+@pytest.fixture(scope="module")
+def pictured():
+    """All rows of a small experiment on images."""
+    quick = {"epochs": 2, "recipe": Recipe(batch=32, width=4, blocks=1), "device": "cpu"}
+    return list(images.run(small(), list(METHODS), [0, 1], **quick))
+
+
+@pytest.fixture(scope="module")
+def store(diffused, pictured, tmp_path_factory):
+    """Both, on disk."""
+    store = Store(tmp_path_factory.mktemp("deep") / "store", DEEP)
+    with store.writing():
+        for row in [*diffused, *pictured]:
+            store.add(row)
+    return store
+
+
+class TestDiffusion:
+    def test_every_cell_has_a_row_with_its_scores(self, diffused):
+        keys = [tuple(row[name] for name in KEY) for row in diffused]
+        assert sorted(keys) == sorted(tabular.cells(["wines"], [0, 1], 2))
+        assert len(keys) == len(set(keys)) == 2 * 2 * 5
+        for row in diffused:
+            assert 0 < row["auprc"] <= 1
+            assert row["test_rows"] == 164
+            assert set(row) <= set(DEEP.schema.names)
+            if row["trained_on"] != "real":
+                assert json.loads(row["settings"])["embedding_"] == MODEL.embedding
+
+    def test_cleaning_sees_the_training_part_alone_and_the_control_is_trained_on_it(self, diffused):
+        table = wines()
+        parts = split(table, 0)
+        cleaned = tabular.clean(parts, table, "GMR")
+        others = parts.X_test.sample(frac=1, random_state=0).reset_index(drop=True) * 0
+        blind = tabular.clean(
+            type(parts)(parts.X_train, parts.y_train, others, 1 - parts.y_test), table, "GMR"
+        )
+        pd.testing.assert_frame_equal(cleaned.X, blind.X)
+        assert cleaned.facts["rows_after"] == len(cleaned.y) < len(parts.y_train)
+        expected = tabular.tested(cleaned.X, cleaned.y, parts, table, 0)["auprc"]
+        (real,) = [
+            row
+            for row in diffused
+            if (row["method"], row["trained_on"], row["seed"]) == ("GMR", "real", 0)
+        ]
+        assert real["auprc"] == expected
+        assert json.loads(real["removed"]) == cleaned.facts["removed"]
+
+    def test_standardised_numbers_and_names_are_the_geometry(self):
+        table = wines()
+        parts = split(table, 0)
+        numbers = parts.X_train.drop(columns="kind")
+        numbers = (numbers - numbers.mean()) / numbers.std(ddof=0)
+        named = pd.get_dummies(parts.X_train["kind"], dtype=float)
+        gmr = GMR()
+        gmr.fit_resample(np.hstack([numbers, named]), parts.y_train)
+        cleaned = tabular.clean(parts, table, "GMR")
+        pd.testing.assert_frame_equal(
+            cleaned.X, parts.X_train.iloc[gmr.sample_indices_].reset_index(drop=True)
+        )
+
+    def test_a_run_goes_on_where_it_was(self, diffused, monkeypatch):
+        keys = tabular.cells(["wines"], [0, 1, 1], 2)
+        missing = ("tabddpm", "wines", "None", "real", 0, 1)
+        monkeypatch.setattr(TabDDPM, "fit", None)  # Nothing has to be made up again.
+        done, rows = set(keys) - {missing}, []
+        tabular.run([wines()], [0, 1], model=MODEL, samples=2, done=done, record=rows.append)
+        (before,) = [one for one in diffused if tuple(one[name] for name in KEY) == missing]
+        assert [row["auprc"] for row in rows] == [before["auprc"]]
+
+    def test_what_is_done_when_it_is_stopped_is_kept(self, monkeypatch):
+        under_way = threading.Event()
+        tested = tabular.tested
+
+        def slowly(*args):
+            under_way.set()
+            time.sleep(0.3)
+            return tested(*args)
+
+        def stopped(self, *args, **kwargs):
+            under_way.wait(60)
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr(tabular, "tested", slowly)
+        monkeypatch.setattr(TabDDPM, "fit", stopped)
+        rows = []
+        with pytest.raises(KeyboardInterrupt):
+            tabular.run([wines()], [0, 1], model=MODEL, samples=1, record=rows.append)
+        assert [(row["trained_on"], row["method"]) for row in rows] == [("real", "None")]
+
+    def test_what_fails_is_recorded_and_the_rest_goes_on(self, monkeypatch):
+        def diverged(self, *args, **kwargs):
+            raise RuntimeError("the loss was nan after 3 iterations")
+
+        monkeypatch.setattr(TabDDPM, "fit", diverged)
+        rows = []
+        tabular.run([wines()], [0], model=MODEL, samples=1, record=rows.append)
+        assert len(rows) == len(tabular.cells(["wines"], [0], 1))
+        for row in rows:
+            real = row["trained_on"] == "real"
+            assert row["status"] == ("ok" if real else "failed")
+            assert ("settings" in row) == (not real)
+        assert {row["error"] for row in rows if "error" in row} == {
+            "RuntimeError: the loss was nan after 3 iterations"
+        }
+
+    def test_sets_that_are_not_there_are_named(self, tmp_path):
+        with pytest.raises(
+            BenchProblem, match="there is no set 'creditcart'; did you mean 'creditcard'"
+        ):
+            load("creditcart", tmp_path)
+        with pytest.raises(BenchProblem, match=r"creditcard.npz' is not there: name the folder"):
+            load("creditcard", tmp_path)
+
+    def test_a_damaged_file_is_one_sentence(self, tmp_path):
+        path = tmp_path / "creditcard.npz"
+        np.savez_compressed(path, X=np.ones((50, 3)), y=np.zeros(50))
+        with pytest.raises(BenchProblem, match="lacks an array: feature_names"):
+            load("creditcard", tmp_path)
+        path.write_bytes(path.read_bytes()[:-40])
+        with pytest.raises(BenchProblem, match="is damaged"):
+            load("creditcard", tmp_path)
+
+    @pytest.mark.parametrize(
+        ("name", "rows", "positives"),
+        [
+            ("covtype", 581_012, 2747),
+            ("creditcard", 284_807, 492),
+            ("ecg_arrhythmia", 109_446, 18_857),
+            ("nsl_kdd", 148_517, 4001),
+            ("nsl_kdd_attacks", 148_517, 71_463),
+            ("yelp_review", 10_000, 749),
+        ],
+    )
+    def test_targets_are_those_that_are_stated(self, name, rows, positives, large_data):
+        table = load(name, large_data(SETS[name][0]).parent)
+        assert (len(table.X), int(table.y.sum())) == (rows, positives)
+        assert set(table.categorical) <= set(table.X.columns)
+
+    def test_texts_become_numbers_by_the_training_part_alone(self):
+        texts = pd.DataFrame(
+            {"text": [f"good food number{n % 9} word{n % 90}" for n in range(400)]}
+        )
+        y = (np.arange(400) % 5 == 0).astype(int)
+        first = split(Table("t", "", texts, y, text="text"), 0)
+        train, _ = train_test_split(np.arange(400), test_size=0.2, stratify=y, random_state=0)
+        changed = texts.copy()
+        changed.loc[~np.isin(np.arange(400), train), "text"] = "something else entirely"
+        second = split(Table("t", "", changed, y, text="text"), 0)
+        pd.testing.assert_frame_equal(first.X_train, second.X_train)
+
+
+class TestImages:
+    def test_every_method_has_a_row_for_every_seed(self, pictured):
+        keys = [tuple(row[name] for name in KEY) for row in pictured]
+        assert sorted(keys) == sorted(images.cells(small(), list(METHODS), [0, 1]).values())
+        for row in pictured:
+            assert 0 <= row["balanced_accuracy"] <= 1
+            assert set(row) <= set(DEEP.schema.names)
+            assert row["few"] is None
+        cleaned = [row for row in pictured if row["method"] == "GMR-Feature"]
+        assert all(row["metric"] == "euclidean" and row["columns"] == 16 for row in cleaned)
+
+    def test_nothing_is_trained_for_rows_that_are_there(self, pictured):
+        done = set(images.cells(small(), list(METHODS), [0, 1]).values())
+        assert list(images.run(small(), list(METHODS), [0, 1], done=done, epochs=2)) == []
+
+
+class TestReport:
+    def test_both_experiments_have_their_figure_and_table(self, store, tmp_path):
+        files = write_report(None, tmp_path, deep=store, latex=True)
+        assert {path.name for path in files} >= {"tabddpm.svg", "tabddpm.tex", "images-stripes.svg"}
+        text = (tmp_path / "README.md").read_text()
+        assert "wines" in text
+        assert "raw | cleaned | difference" in text
+        frame = store.read()
+        frame = frame[(frame["trained_on"] == "synthetic") & (frame["method"] == "GMR")]
+        by_seed = frame.groupby("seed")["auprc"].mean()
+        assert f"{by_seed.mean():.4f} ± {by_seed.std():.4f}" in text
+        assert "GMR-Feature" in text
+
+    def test_a_report_of_half_an_experiment_claims_nothing(self, diffused, pictured, tmp_path):
+        some = [row for row in diffused if row["trained_on"] == "real"][:1]
+        some += [row for row in pictured if row["method"] == "CB"]
+        some.append(dict(some[0], seed=9, status="failed", error="RuntimeError: <b>no</b>"))
+        store = Store(tmp_path / "half", DEEP)
+        with store.writing():
+            for row in some:
+                store.add(row)
+        write_report(None, tmp_path / "report", deep=store)
+        text = (tmp_path / "report" / "README.md").read_text()
+        assert "is, if TabDDPM learns from cleaned rows, not known yet" in text
+        assert "What failed" in text
+        assert "<b>" not in (tmp_path / "report" / "index.html").read_text()
+
+    def test_a_store_of_another_kind_is_refused(self, store):
+        with pytest.raises(BenchProblem, match="has format deep 1, and format 1 is needed"):
+            Store(store.folder).check()
+
+    def test_the_command_writes_it_and_says_where(self, store, tmp_path, capsys):
+        out = tmp_path / "out"
+        nowhere = tmp_path / "none"
+        arguments = ["bench", "report", "--store", str(nowhere), "--deep", str(store.folder)]
+        assert command([*arguments, "-o", str(out)]) == 0
+        assert str(out / "index.html") in capsys.readouterr().out
+        assert not re.search(r'(src|href)="https?:', (out / "index.html").read_text())
+
+
+def test_status_says_what_a_store_of_either_experiment_has(store, capsys):
+    assert command(["bench", "status", "-s", str(store.folder)]) == 0
+    said = capsys.readouterr().out
+    assert "tabddpm: 1 data set, 2 methods" in said
+    frame = store.read()
+    for experiment in ("tabddpm", "longtail"):
+        rows = frame[frame["experiment"] == experiment]
+        assert re.search(rf"{rows['dataset'].iloc[0]}\s+{len(rows)}\s+0\s+\d+", said)
+
+
+class TestCommands:
+    def refused(self, capsys, sentence, *arguments):
+        assert command(["bench", "deep", *arguments]) == 2
+        assert sentence in capsys.readouterr().err
+
+    def test_bad_input_is_one_sentence_before_any_work(self, capsys, tmp_path):
+        home = ("--data-home", str(tmp_path), "-s", str(tmp_path / "store"))
+        self.refused(capsys, "there is no set 'cover'", "tabddpm", "-d", "cover", *home)
+        self.refused(capsys, "creditcard.npz' is not there", "tabddpm", "-d", "creditcard", *home)
+        self.refused(capsys, "--samples must be a whole number", "tabddpm", "--samples", "0", *home)
+        self.refused(capsys, "--embedding must be even", "tabddpm", "--embedding", "7", *home)
+        self.refused(capsys, "--data must be cifar10-lt100", "longtail", "-d", "mnist", *home)
+        self.refused(capsys, "there is no method 'LDM'", "longtail", "-m", "LDM", *home)
+        self.refused(capsys, "cifar10_lt100.npz", "longtail", *home)
+
+    def test_results_of_other_settings_are_not_mixed(self, store, capsys, large_data):
+        home = large_data("yelp_reviews_10k.parquet").parent
+        where = ("--data-home", str(home), "-s", str(store.folder))
+        self.refused(capsys, "cut already", "longtail", "--ratio", "10", *where)
+        options = ("-d", "yelp_review", "--seed", "0")
+        with pytest.raises(BenchProblem, match="has results with iterations 60, and these"):
+            refuse_mixture(store, "tabddpm", {"iterations": 70}, {"wines": wines().fingerprint})
+        with pytest.raises(BenchProblem, match="has results on other values of 'wines'"):
+            refuse_mixture(store, "tabddpm", {}, {"wines": "another"})
+        with pytest.raises(BenchProblem, match="with embedding 16, and these would have the def"):
+            refuse_mixture(store, "tabddpm", {"embedding": None}, {"wines": wines().fingerprint})
+        refuse_mixture(store, "tabddpm", {"iterations": 60}, {"wines": wines().fingerprint})
+        self.refused(
+            capsys, "--seed must be a whole number below", "tabddpm", *options, "--seed", "9" * 12
+        )
+
+    @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a CUDA device")
+    def test_a_device_that_is_not_there_is_said_first(self, capsys, tmp_path, large_data):
+        home = large_data("yelp_reviews_10k.parquet").parent
+        where = ("--data-home", str(home), "-s", str(tmp_path / "store"))
+        sentence = "device='cuda' is none that torch can use here"
+        self.refused(capsys, sentence, "tabddpm", "-d", "yelp_review", "--device", "cuda", *where)

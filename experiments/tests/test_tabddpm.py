@@ -1,0 +1,741 @@
+"""TabDDPM: its formulas beside plain ones, tables that it must recover, and what it refuses."""
+
+import json
+import subprocess
+import sys
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import wasserstein_distance
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import average_precision_score
+from sklearn.model_selection import train_test_split
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from rectifold.datasets import load_wine_quality
+from rectifold.progress import listening
+
+torch = pytest.importorskip("torch", reason="PyTorch is not installed: rectifold[deep]")
+safetensors = pytest.importorskip(
+    "safetensors.torch", reason="safetensors is not installed: rectifold[deep]"
+)
+
+from experiments.deep import cuda_graphs  # noqa: E402
+from experiments.deep.tabddpm import TabDDPM, sampling  # noqa: E402
+from experiments.deep.tabddpm.denoiser import waves  # noqa: E402
+from experiments.deep.tabddpm.gaussian import Gaussian  # noqa: E402
+from experiments.deep.tabddpm.multinomial import Multinomial, Segments  # noqa: E402
+from experiments.deep.tabddpm.schedule import cosine  # noqa: E402
+
+CPU = torch.device("cpu")
+#: Where tests run; those that are marked run on a GPU as well.
+DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)]
+SIZES = (3, 2, 5)
+SMALL = {"timesteps": 10, "layers": (16,), "embedding": 8, "iterations": 10, "device": "cpu"}
+
+
+pytestmark = pytest.mark.usefixtures("one_thread")
+
+
+# The formulas
+
+
+def test_the_cosine_schedule_is_that_of_the_paper():
+    T = 20
+    schedule = cosine(T)
+
+    def curve(share):
+        return np.cos((share + 0.008) / 1.008 * np.pi / 2) ** 2
+
+    left = 1.0
+    for t in range(T):
+        beta = min(1 - curve((t + 1) / T) / curve(t / T), 0.999)
+        assert schedule.beta[t] == pytest.approx(beta)
+        assert schedule.before[t] == pytest.approx(left)
+        left *= 1 - beta
+        assert schedule.left[t] == pytest.approx(left)
+
+
+def gaussian(T=20, columns=1, reach=100.0):
+    return Gaussian(cosine(T), [-reach] * columns, [reach] * columns, CPU)
+
+
+def test_noise_and_the_estimate_of_a_row_undo_each_other():
+    process, t = gaussian(columns=3), torch.arange(19)
+    start, noise = torch.randn(19, 3), torch.randn(19, 3)
+    noisy = process.noised(start, t, noise)
+    assert torch.allclose(process.start(noisy, t, noise), start, atol=1e-4)
+
+
+@pytest.mark.parametrize("t", [1, 7, 18])
+def test_the_mean_of_the_posterior_is_bayes_rule(t):
+    schedule = cosine(20)
+    start, row = 0.7, -0.4
+    grid = np.linspace(-12, 12, 200_001)
+    prior = np.exp(
+        -0.5 * (grid - np.sqrt(schedule.before[t]) * start) ** 2 / (1 - schedule.before[t])
+    )
+    step = np.exp(-0.5 * (row - np.sqrt(1 - schedule.beta[t]) * grid) ** 2 / schedule.beta[t])
+    mean = (grid * prior * step).sum() / (prior * step).sum()
+    found = gaussian().posterior_mean(
+        torch.tensor([[start]]), torch.tensor([[row]]), torch.tensor([t])
+    )
+    assert found.item() == pytest.approx(mean, abs=1e-4)
+
+
+@pytest.mark.parametrize("t", [1, 10, 18])
+def test_a_step_back_keeps_normal_rows_normal(t):
+    # Of standard normal rows the best estimate of the noise is known.
+    torch.manual_seed(0)
+    schedule, rows = cosine(20), torch.randn(200_000, 1)
+    steps = torch.full((len(rows),), t)
+    back = gaussian().back(rows, steps, rows * np.sqrt(1 - schedule.left[t]))
+    assert back.var().item() == pytest.approx(1, abs=0.02)
+    slope = (back * rows).mean() / rows.square().mean()
+    assert slope.item() == pytest.approx(np.sqrt(1 - schedule.beta[t]), abs=0.01)
+
+
+def test_the_last_step_back_brings_no_noise_and_stays_in_range():
+    process, first = gaussian(reach=2.0), torch.zeros(4, dtype=torch.int64)
+    rows = torch.tensor([[-9.0], [0.5], [1.0], [9.0]])
+    one, other = (process.back(rows, first, torch.zeros(4, 1)) for _ in range(2))
+    assert torch.equal(one, other)
+    assert one.abs().max() <= 2.0
+
+
+def softmax(values):
+    return np.exp(values) / np.exp(values).sum()
+
+
+def per_column(row):
+    return np.split(np.asarray(row, dtype=np.float64), np.cumsum(SIZES)[:-1])
+
+
+def posterior(start, row, t, schedule):
+    """Bayes' rule for one column, in plain probabilities."""
+    K = len(start)
+    found = np.empty(K)
+    for k in range(K):
+        prior = schedule.before[t] * start[k] + (1 - schedule.before[t]) / K
+        step = (1 - schedule.beta[t]) * row[k] + schedule.beta[t] / K
+        found[k] = prior * step
+    return found / found.sum()
+
+
+def test_sums_within_columns_are_those_of_each_column():
+    segments = Segments(SIZES, CPU)
+    values = (torch.randn(6, 10) * 30).requires_grad_()
+    expected = torch.stack([part.logsumexp(1) for part in values.split(SIZES, 1)], 1)
+    assert torch.allclose(segments.log_sum_exp(values).float(), expected, atol=1e-5)
+    normal = segments.normalised(values)
+    plain = torch.cat([part.log_softmax(1) for part in values.split(SIZES, 1)], 1)
+    assert torch.allclose(normal, plain, atol=1e-4)
+    weights = torch.randn(6, 10)
+    (one,) = torch.autograd.grad((normal * weights).sum(), values, retain_graph=True)
+    (other,) = torch.autograd.grad((plain * weights).sum(), values)
+    assert torch.allclose(one, other, atol=1e-5)
+
+
+def test_codes_survive_zeros_and_ones():
+    segments = Segments(SIZES, CPU)
+    codes = torch.stack([torch.randint(size, (50,)) for size in SIZES], 1)
+    ones = segments.one_hot(codes)
+    assert torch.equal(segments.highest(ones), codes)
+    assert all((part.sum(1) == 1).all() for part in ones.split(SIZES, 1))
+
+
+def test_noisy_categories_have_the_probabilities_of_the_schedule():
+    torch.manual_seed(0)
+    schedule = cosine(20)
+    process, codes = Multinomial(schedule, SIZES, CPU), torch.tensor([[2, 0, 4]])
+    for t in (0, 8, 19):
+        drawn = process.noised(codes.expand(100_000, -1), torch.full((100_000,), t))
+        for column, size in enumerate(SIZES):
+            shares = np.bincount(drawn[:, column], minlength=size) / 100_000
+            expected = np.full(size, (1 - schedule.left[t]) / size)
+            expected[codes[0, column]] += schedule.left[t]
+            assert shares == pytest.approx(expected, abs=0.007)
+
+
+@pytest.mark.parametrize("t", [0, 1, 10, 19])
+def test_categories_posterior_and_loss_are_those_of_plain_probabilities(t):
+    torch.manual_seed(t)
+    schedule = cosine(20)
+    process = Multinomial(schedule, SIZES, CPU)
+    codes = torch.stack([torch.randint(size, (8,)) for size in SIZES], 1)
+    row = process.segments.one_hot(process.noised(codes, torch.full((8,), t)))
+    logits, steps = torch.randn(8, 10), torch.full((8,), t)
+    estimate = process.posterior(process.segments.normalised(logits), row, steps).exp()
+    loss = process.loss(codes, row, steps, logits)
+    for i in range(8):
+        divergence = 0.0
+        parts = zip(
+            *(per_column(values[i]) for values in (row, logits, estimate)), codes[i], strict=True
+        )
+        for now, logit, found, code in parts:
+            start = np.eye(len(now))[int(code)]
+            true = posterior(start, now, t, schedule)
+            model = posterior(softmax(logit), now, t, schedule)
+            assert found == pytest.approx(model, abs=1e-5)
+            there = true > 0
+            divergence += (true[there] * np.log(true[there] / model[there])).sum()
+            if t == 0:
+                assert true == pytest.approx(start)
+        expected = 20 * divergence / len(SIZES)
+        assert loss[i].item() == pytest.approx(expected, rel=1e-3, abs=1e-4)
+
+
+def test_a_step_back_draws_categories_from_the_posterior():
+    torch.manual_seed(1)
+    process, t = Multinomial(cosine(20), SIZES, CPU), torch.full((100_000,), 12)
+    row = process.segments.one_hot(torch.tensor([[1, 1, 0]])).expand(100_000, -1)
+    logits = torch.randn(1, 10).expand(100_000, -1)
+    expected = process.posterior(process.segments.normalised(logits), row, t)[0].exp()
+    shares = process.back(row, t, logits).mean(0)
+    assert shares.numpy() == pytest.approx(expected.numpy(), abs=0.007)
+
+
+def test_steps_have_embeddings_of_their_own():
+    made = waves(torch.arange(1000), 16)
+    assert made.shape == (1000, 16)
+    assert len(torch.unique(made, dim=0)) == 1000
+
+
+# Tables that it must recover
+
+
+def mixture(n, seed):
+    """Two clouds in each class, correlated there, and a category that depends on the class."""
+    rng = np.random.default_rng(seed)
+    y = np.where(rng.random(n) < 0.3, "rare", "common")
+    side = np.where(rng.random(n) < 0.5, 1.0, -1.0)
+    rare = y == "rare"
+    sign = np.where(rare, -1, 1)
+    u = rng.normal(size=n)
+    v = sign * (0.8 * u + side) + 0.6 * rng.normal(size=n) + 1.5 * rare
+    usual = np.where(rare, "red", "blue")
+    colour = np.where(rng.random(n) < 0.2, "green", usual)
+    return pd.DataFrame({"u": u + 2 * side, "v": v, "colour": colour}), y
+
+
+def distances(X, y, X_new, y_new):
+    """The worst over classes: Wasserstein in deviations, correlation, total variation."""
+    found = np.zeros(3)
+    for label in ("common", "rare"):
+        real, new = X[y == label], X_new[y_new == label]
+        far = max(wasserstein_distance(real[k], new[k]) / real[k].std() for k in "uv")
+        turned = abs(real["u"].corr(real["v"]) - new["u"].corr(new["v"]))
+        shares = [part["colour"].value_counts(normalize=True) for part in (real, new)]
+        varied = shares[0].sub(shares[1], fill_value=0).abs().sum() / 2
+        found = np.maximum(found, (far, turned, varied))
+    return found
+
+
+#: Wasserstein distance, difference of correlations, total variation.
+BOUNDS = (0.2, 0.08, 0.1)
+
+
+@pytest.fixture(scope="module")
+def trained():
+    X, y = mixture(6000, 0)
+    model = TabDDPM(
+        timesteps=50,
+        layers=(128, 128),
+        embedding=64,
+        iterations=700,
+        batch_size=256,
+        learning_rate=3e-3,
+        device="cpu",
+    )
+    return model.fit(X, y, categorical=["colour"])
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_a_known_mixture_is_recovered(trained, device):
+    model = trained
+    if device != "cpu":
+        X, y = mixture(6000, 0)
+        model = clone(trained).set_params(device=device).fit(X, y, categorical=["colour"])
+    found = distances(*mixture(10_000, 1), *model.sample(4000))
+    assert (found < BOUNDS).all(), found
+
+
+def test_two_draws_of_the_mixture_itself_are_closer_than_the_bounds():
+    assert (distances(*mixture(10_000, 1), *mixture(6000, 0)) < np.array(BOUNDS) / 2).all()
+
+
+def test_an_untrained_network_is_out_of_bounds(trained):
+    X, y = mixture(6000, 0)
+    model = clone(trained).set_params(iterations=1, learning_rate=1e-9)
+    found = distances(*mixture(10_000, 1), *model.fit(X, y, categorical=["colour"]).sample(4000))
+    assert (found > BOUNDS).all(), found
+
+
+def test_rows_of_another_class_are_out_of_bounds(trained):
+    X, y = trained.sample(4000)
+    swapped = np.where(y == "rare", "common", "rare")
+    assert (distances(*mixture(10_000, 1), X, swapped) > BOUNDS).all()
+
+
+def test_a_model_that_ignored_classes_would_be_out_of_bounds(trained):
+    X, y = trained.sample(4000)
+    shuffled = np.random.default_rng(0).permutation(y)
+    assert (distances(*mixture(10_000, 1), X, shuffled) > BOUNDS).all()
+
+
+def test_classes_are_drawn_as_often_as_they_were(trained):
+    _, y = trained.sample(4000)
+    assert (y == "rare").mean() == pytest.approx(0.3, abs=0.03)
+
+
+def test_rows_have_the_classes_that_were_asked_for(trained):
+    asked = np.array(["rare", "common"] * 500)
+    X, y = trained.sample(1000, y=asked)
+    assert (y == asked).all()
+    assert (X["colour"][asked == "rare"] == "red").mean() > 0.7
+    assert (X["colour"][asked == "common"] == "red").mean() < 0.05
+
+
+def test_held_out_rows_lose_more_with_wrong_classes(trained):
+    X, y = mixture(1000, 2)
+    right = trained.loss(X, y)
+    wrong = trained.loss(X, np.where(y == "rare", "common", "rare"))
+    assert right == trained.loss(X, y)
+    assert right == pytest.approx(trained.losses_[-1], rel=0.2)
+    assert wrong > 1.5 * right
+
+
+def test_a_classifier_learns_real_wine_from_synthetic_wine():
+    X, y = load_wine_quality(return_X_y=True)
+    X, X_test, y, y_test = train_test_split(X, y, test_size=0.5, stratify=y, random_state=0)
+
+    def precision(X, y):
+        fitted = make_pipeline(StandardScaler(), LogisticRegression(max_iter=500)).fit(X, y)
+        return average_precision_score(y_test == "poor", fitted.predict_proba(X_test)[:, 1])
+
+    model = TabDDPM(
+        timesteps=50,
+        layers=(128, 128),
+        embedding=64,
+        iterations=400,
+        batch_size=256,
+        learning_rate=2e-3,
+        device="cpu",
+    )
+    X_new, y_new = model.fit(X, y).sample(2 * len(y))
+    assert precision(X_new, y_new) >= 0.8 * precision(X, y)
+    untrained = clone(model).set_params(iterations=1, learning_rate=1e-9).fit(X, y)
+    assert precision(*untrained.sample(2 * len(y))) < 0.5 * precision(X, y)
+    assert (X_new >= X.min(0)).all()
+    assert (X_new <= X.max(0)).all()
+
+
+# Seeds, blocks, files
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_the_same_seed_gives_the_same_rows(device):
+    X, y = mixture(300, 3)
+    models = [
+        TabDDPM(**SMALL | {"device": device}, dropout=0.1).fit(X, y, categorical=["colour"])
+        for _ in range(2)
+    ]
+    (one, y_one), (other, y_other) = (model.sample(40) for model in models)
+    pd.testing.assert_frame_equal(one, other)
+    assert (y_one == y_other).all()
+    assert not one.equals(models[0].sample(40, random_state=1)[0])
+    assert not one.equals(
+        clone(models[0])
+        .set_params(random_state=1)
+        .fit(X, y, categorical=["colour"])
+        .sample(40, random_state=0)[0]
+    )
+
+
+def test_the_random_numbers_of_the_program_around_are_left_alone():
+    X, y = mixture(100, 3)
+    torch.manual_seed(5)
+    expected = torch.rand(3)
+    torch.manual_seed(5)
+    TabDDPM(**SMALL).fit(X, y, categorical=["colour"]).sample(3)
+    assert torch.equal(torch.rand(3), expected)
+
+
+def test_many_rows_are_drawn_in_blocks(trained, monkeypatch):
+    monkeypatch.setattr(sampling, "_ROWS", 300)
+    asked = np.repeat(["rare", "common"], [700, 300])
+    X, y = trained.sample(1000, y=asked)
+    assert len(X) == len(y) == 1000
+    assert (X["colour"][:700] == "red").mean() > 0.7
+    assert (X["colour"][700:] == "red").mean() < 0.05
+    assert not X.duplicated(["u", "v"]).any()
+
+
+@pytest.mark.gpu
+def test_a_recorded_step_does_what_the_step_does():
+    X, y = mixture(6000, 0)
+    model = TabDDPM(**SMALL | {"device": "cuda", "iterations": 200})
+    precision = torch.backends.cuda.matmul.fp32_precision
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        recorded = model.fit(X, y, categorical=["colour"])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(cuda_graphs, "_WARM", 10**9)
+        plain = clone(model).fit(X, y, categorical=["colour"])
+    held_out = mixture(2000, 1)
+    assert recorded.loss(*held_out) == pytest.approx(plain.loss(*held_out), rel=0.05)
+    assert torch.backends.cuda.matmul.fp32_precision == precision
+
+
+def test_a_model_in_a_file_draws_the_same_rows(trained, tmp_path):
+    path = tmp_path / "model.safetensors"
+    trained.save(path)
+    again = TabDDPM.load(path, device="cpu")
+    for one, other in zip(trained.sample(50), again.sample(50), strict=True):
+        assert pd.DataFrame(one).equals(pd.DataFrame(other))
+    assert again.get_params() == trained.get_params()
+    assert again.losses_ == trained.losses_
+    assert again.loss(*mixture(50, 4)) == trained.loss(*mixture(50, 4))
+    assert [file.name for file in tmp_path.iterdir()] == ["model.safetensors"]
+
+
+@pytest.mark.parametrize(
+    "classes", [["a", "b"], [3, -1], [0.5, 2.0], [True, False], np.array([1, 2], dtype=np.uint8)]
+)
+def test_classes_of_all_plain_types_come_back_from_a_file(classes, tmp_path):
+    y = np.repeat(np.asarray(classes), 10)
+    model = TabDDPM(**SMALL).fit(np.random.default_rng(0).normal(size=(20, 2)), y)
+    model.save(tmp_path / "model")
+    _, labels = TabDDPM.load(tmp_path / "model", device="cpu").sample(30)
+    assert labels.dtype == y.dtype
+    assert set(labels) == set(y)
+    assert (labels == model.sample(30)[1]).all()
+
+
+def test_a_file_that_is_no_model_is_called_so(tmp_path):
+    path = tmp_path / "other"
+    path.write_bytes(b"something else entirely")
+    with pytest.raises(ValueError, match="holds no TabDDPM model"):
+        TabDDPM.load(path)
+    path.write_bytes(safetensors.save({"weight": torch.zeros(2)}))
+    with pytest.raises(ValueError, match="holds no TabDDPM model"):
+        TabDDPM.load(path)
+    about = {"format": "rectifold TabDDPM", "model": json.dumps({"version": 99})}
+    path.write_bytes(safetensors.save({"weight": torch.zeros(2)}, about))
+    with pytest.raises(ValueError, match="version 99"):
+        TabDDPM.load(path)
+    with pytest.raises(FileNotFoundError):
+        TabDDPM.load(tmp_path / "nowhere")
+
+
+def test_a_model_that_cannot_be_written_leaves_no_file(tmp_path):
+    X, y = np.random.default_rng(0).normal(size=(20, 1)), np.repeat([1, 2], 10)
+    days = pd.DataFrame({"x": X[:, 0], "day": pd.to_datetime(["2020-01-01", "2020-01-02"] * 10)})
+    model = TabDDPM(**SMALL).fit(days, y, categorical=["day"])
+    with pytest.raises(ValueError, match="text, numbers or bool"):
+        model.save(tmp_path / "model")
+    assert not list(tmp_path.iterdir())
+
+
+# Tables in all their forms
+
+
+def odd_table():
+    rng = np.random.default_rng(2)
+    return pd.DataFrame(
+        {
+            "single": rng.normal(size=60).astype(np.float32),
+            "count": rng.poisson(4, 60),
+            "small": rng.integers(0, 9, 60).astype(np.uint8),
+            "flag": rng.random(60) < 0.5,
+            "nullable": pd.array(rng.integers(-5, 5, 60), dtype="Int64"),
+            "constant": 0.1,
+            "large": 2**60 + 1,
+            "colour": pd.Categorical(rng.choice(["r", "g"], 60), categories=["g", "r", "never"]),
+            "text": rng.choice(["x", "y", "z"], 60),
+            "code": rng.choice([10, 20, 30], 60),
+            "one": "same",
+        }
+    ), pd.Series(rng.choice(["n", "p"], 60), name="target")
+
+
+ODD = ["colour", "text", "code", "one"]
+
+
+@pytest.mark.parametrize("from_file", [False, True])
+def test_a_dataframe_comes_back_with_its_dtypes_and_range(from_file, tmp_path):
+    X, y = odd_table()
+    model = TabDDPM(**SMALL).fit(X, y, categorical=ODD)
+    if from_file:
+        model.save(tmp_path / "model")
+        model = TabDDPM.load(tmp_path / "model", device="cpu")
+    X_new, y_new = model.sample(200)
+    assert (X_new.dtypes == X.dtypes).all()
+    assert list(X_new.columns) == list(X.columns)
+    assert isinstance(y_new, pd.Series)
+    assert (y_new.name, y_new.dtype) == (y.name, y.dtype)
+    for name in X.columns:
+        if name in ODD:
+            assert set(X_new[name]) <= set(X[name])
+        else:
+            assert X_new[name].min() >= X[name].min()
+            assert X_new[name].max() <= X[name].max()
+
+
+def test_constants_come_back_exactly():
+    X, y = odd_table()
+    X_new, _ = TabDDPM(**SMALL).fit(X, y, categorical=ODD).sample(7)
+    for name in ("constant", "large", "one"):
+        assert set(X_new[name]) == set(X[name])
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int64, object])
+def test_an_array_comes_back_as_an_array_with_whole_numbers_whole(dtype):
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 50, size=(40, 3)).astype(dtype)
+    X_new, _ = TabDDPM(**SMALL).fit(X, np.repeat([0, 1], 20), categorical=[-1]).sample(30)
+    assert X_new.dtype == dtype
+    assert (X_new.astype(float) == np.rint(X_new.astype(float))).all()
+    assert set(X_new[:, 2]) <= set(X[:, 2])
+
+
+@pytest.mark.parametrize("categorical", [None, [0, 1]])
+def test_numbers_alone_and_categories_alone_are_tables_too(categorical):
+    X = np.random.default_rng(0).integers(0, 4, size=(40, 2)).astype(float)
+    X_new, y_new = TabDDPM(**SMALL).fit(X, np.zeros(40), categorical=categorical).sample(9)
+    assert X_new.shape == (9, 2)
+    assert (y_new == 0).all()
+
+
+def test_progress_is_told_in_iterations():
+    seen = []
+    with listening(lambda done, total: seen.append((done, total))):
+        TabDDPM(**SMALL | {"iterations": 60}).fit(*mixture(100, 0), categorical=["colour"])
+    assert seen[0] == (0, 60)
+    assert seen[-1] == (60, 60)
+    assert seen == sorted(seen)
+
+
+def test_experiments_do_without_torch_and_the_model_says_that_it_does_not():
+    program = """
+import sys
+import experiments.deep.tabular, experiments.deep.report, rectifold.cli.bench
+from rectifold.bench import METHODS
+assert "torch" not in sys.modules
+sys.modules["torch"] = None
+try:
+    import experiments.deep.tabddpm
+except ImportError as problem:
+    print(problem)
+"""
+    run = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    assert run.stdout.startswith('TabDDPM needs torch: pip install "rectifold[deep]"')
+
+
+# Wide tables
+
+
+def normal(n_columns, n_rows=40):
+    rng = np.random.default_rng(0)
+    return rng.normal(size=(n_rows, n_columns)), np.tile([0, 1], n_rows // 2)
+
+
+@pytest.mark.parametrize(("columns", "embedding"), [(3, 128), (128, 128), (129, 256), (300, 512)])
+def test_the_embedding_is_as_wide_as_the_numbers_of_a_row(columns, embedding, tmp_path):
+    model = TabDDPM(**SMALL | {"embedding": None, "layers": (512,), "iterations": 1})
+    model.fit(*normal(columns))
+    assert model.embedding_ == embedding
+    model.save(tmp_path / "model")
+    again = TabDDPM.load(tmp_path / "model", device="cpu")
+    assert (again.embedding, again.embedding_) == (None, embedding)
+    np.testing.assert_array_equal(model.sample(5)[0], again.sample(5)[0])
+
+
+def test_categories_do_not_widen_the_embedding():
+    X = np.arange(600).reshape(300, 2)
+    model = TabDDPM(**SMALL | {"embedding": None}).fit(X, np.tile([0, 1], 150), categorical=[1])
+    assert model.embedding_ == 128
+
+
+@pytest.mark.parametrize(
+    ("widths", "sentence"),
+    [
+        ({"embedding": 8}, "12 columns of numbers can't pass through embedding, which is 8 wide"),
+        ({"layers": (16, 10)}, "can't pass through layers, which is 10 wide.*Make it at least 12"),
+    ],
+)
+def test_widths_through_which_noise_can_t_pass_are_warned_of(widths, sentence):
+    with pytest.warns(UserWarning, match=sentence):
+        TabDDPM(**SMALL | {"embedding": 16} | widths).fit(*normal(12))
+
+
+def test_noise_of_more_columns_than_the_embedding_is_not_told():
+    X, y = normal(12, 2000)
+    settings = SMALL | {"layers": (64,), "batch_size": 256, "iterations": 400}
+    # Of independent normal columns half of the noise can be told, on average over all steps.
+    wide = TabDDPM(**settings | {"embedding": 32, "learning_rate": 3e-3}).fit(X, y)
+    with pytest.warns(UserWarning, match="can't pass"):
+        narrow = TabDDPM(**settings | {"embedding": 4, "learning_rate": 3e-3}).fit(X, y)
+    assert wide.loss(X, y) < 0.65
+    assert narrow.loss(X, y) > 0.5 * 4 / 12 + 8 / 12 - 0.05
+
+
+# What it refuses
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"timesteps": 1}, "'timesteps' parameter"),
+        ({"iterations": 0}, "'iterations' parameter"),
+        ({"batch_size": 2.5}, "'batch_size' parameter"),
+        ({"learning_rate": 0}, "'learning_rate' parameter"),
+        ({"ema": 1.0}, "'ema' parameter"),
+        ({"dropout": 1.0}, "'dropout' parameter"),
+        ({"layers": 512}, "'layers' parameter"),
+        ({"layers": ()}, r"layers must be widths of hidden layers.*not \(\)"),
+        ({"layers": (8, 0)}, "layers must be widths"),
+        ({"embedding": 7}, "embedding must be even, not 7"),
+        ({"device": "tpu9"}, "device='tpu9' is none that torch can use"),
+        ({"device": "meta"}, "device='meta' is none that torch can use"),
+    ],
+)
+def test_parameters_that_mean_nothing_are_refused(options, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        TabDDPM(**SMALL | options).fit(*mixture(50, 0), categorical=["colour"])
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a CUDA device")
+def test_a_device_that_is_not_there_is_called_so_before_any_work():
+    seen = []
+    with (
+        listening(lambda *numbers: seen.append(numbers)),
+        pytest.raises(ValueError, match="none that torch can use here: it sees 'cpu'"),
+    ):
+        TabDDPM(device="cuda").fit(*mixture(50, 0), categorical=["colour"])
+    assert not seen
+
+
+def with_cell(column, value):
+    X, _ = mixture(50, 0)
+    X[column] = X[column].astype(object) if isinstance(value, str) else X[column]
+    X.loc[3, column] = value
+    return X
+
+
+@pytest.mark.parametrize(
+    ("X", "categorical", "sentence"),
+    [
+        (with_cell("u", np.nan), ["colour"], "column 'u' has a missing value"),
+        (with_cell("u", np.inf), ["colour"], "column 'u' has an infinite value"),
+        (with_cell("colour", None), ["colour"], "column 'colour' has a missing value"),
+        (with_cell("u", "much"), ["colour"], "column 'u' does not hold numbers"),
+        (mixture(50, 0)[0], None, "column 'colour' does not hold numbers: name it in categorical"),
+        (mixture(50, 0)[0], ["color"], "categorical names 'color', which is no column"),
+        (mixture(50, 0)[0], [7], "categorical names 7, which is no column"),
+        (mixture(49, 0)[0], ["colour"], "X has 49 rows, and y has 50 labels"),
+        (np.ones((50, 2)), None, "no column that varies"),
+        (np.ones(50), None, "it has 1 dimensions, not 2"),
+        (np.empty((50, 0)), None, "X is empty: it has 50 rows and 0 columns"),
+        (np.array([["a", "b"]] * 50), None, "column 0 does not hold numbers"),
+    ],
+)
+def test_tables_that_cannot_be_learned_are_refused(X, categorical, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        TabDDPM(**SMALL).fit(X, np.repeat([0, 1], 25), categorical=categorical)
+
+
+@pytest.mark.parametrize(
+    ("y", "sentence"),
+    [
+        (np.repeat(["n", "p"], [47, 3]), "class 'p' has 3 rows: TabDDPM needs at least 5"),
+        (np.repeat([1, 2], [49, 1]), "class 2 has 1 row: TabDDPM"),
+        (np.full(50, np.nan), "y has a missing value"),
+        (np.zeros((50, 2)), "y must have one dimension, not 2"),
+    ],
+)
+def test_classes_that_cannot_be_learned_are_refused(y, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        TabDDPM(**SMALL).fit(mixture(50, 0)[0], y, categorical=["colour"])
+
+
+def test_a_model_before_fit_says_so(tmp_path):
+    model = TabDDPM(**SMALL)
+    for ask in (
+        lambda: model.sample(3),
+        lambda: model.loss(*mixture(5, 0)),
+        lambda: model.save(tmp_path / "model"),
+    ):
+        with pytest.raises(NotFittedError):
+            ask()
+
+
+@pytest.mark.parametrize(
+    ("n", "y", "sentence"),
+    [
+        (0, None, "n must be a whole number of rows, at least 1, and not 0"),
+        (2.5, None, "not 2.5"),
+        (3, ["rare"], "y has 1 labels for n=3 rows"),
+        (2, ["rare", "unheard"], "y has 'unheard', which fit did not see: 'common', 'rare'"),
+        (4, "rare", "y must have one dimension, not 0"),
+    ],
+)
+def test_samples_that_make_no_sense_are_refused(trained, n, y, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        trained.sample(n, y=y)
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        (lambda X: X.assign(colour="pink"), "column 'colour' has 'pink', which fit did not see"),
+        (lambda X: X[["u", "v"]], "X has 2 columns, and fit had 3"),
+        (lambda X: X[["v", "u", "colour"]], "X has column 'v' where fit had 'u'"),
+        (lambda X: X.assign(u=np.nan), "column 'u' has a missing value"),
+    ],
+)
+def test_other_rows_than_those_of_fit_are_refused(trained, change, sentence):
+    X, y = mixture(20, 0)
+    with pytest.raises(ValueError, match=sentence):
+        trained.loss(change(X), y)
+
+
+def test_a_loss_that_is_no_number_ends_training_at_once():
+    seen = []
+    with (
+        listening(lambda done, total: seen.append(done)),
+        pytest.raises(RuntimeError, match="try a lower learning_rate than 1e"),
+    ):
+        TabDDPM(**SMALL | {"learning_rate": 1e30, "iterations": 5000}).fit(
+            *mixture(100, 0), categorical=["colour"]
+        )
+    assert max(seen) < 100
+
+
+def test_a_mask_of_columns_means_what_positions_mean():
+    X, y = mixture(300, 0)
+    quick = TabDDPM(**SMALL | {"iterations": 3, "timesteps": 4})
+    mask = [name == "colour" for name in X.columns]
+    one, other = (
+        clone(quick).fit(X, y, categorical=columns).sample(20)[0] for columns in (mask, ["colour"])
+    )
+    pd.testing.assert_frame_equal(one, other)
+    with pytest.raises(ValueError, match="categorical is a mask of 2 columns, and X has"):
+        quick.fit(X, y, categorical=[True, False])
+
+
+def test_a_model_is_saved_as_it_was_fitted(tmp_path):
+    X, y = mixture(300, 0)
+    model = TabDDPM(**SMALL | {"iterations": 3, "timesteps": 4}).fit(X, y, categorical=["colour"])
+    rows, _ = model.sample(20)
+    model.set_params(timesteps=9, layers=(8,))
+    pd.testing.assert_frame_equal(model.sample(20)[0], rows)
+    model.save(tmp_path / "model")
+    pd.testing.assert_frame_equal(TabDDPM.load(tmp_path / "model").sample(20)[0], rows)

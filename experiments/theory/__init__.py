@@ -1,0 +1,1 @@
+"""Experiments on the paper's theory: `python -m experiments.theory` runs all of them."""

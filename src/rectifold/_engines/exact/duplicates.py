@@ -1,0 +1,138 @@
+"""Rows grouped by equality, so that duplicates are searched for once and can't crowd a search."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import sparse
+
+from rectifold._core.summation import sum_columns
+from rectifold._core.utils import Floats, Ints, Matrix
+from rectifold._engines.contract import Proposal
+
+#: Rows whose keys are computed at once: a block fits a core's cache.
+_ROWS = 4096
+#: Candidates given at once.
+_PAIRS = 1 << 20
+#: The class of a point that can't hold a certificate, and stands against all that could.
+MIXED = -1
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Groups:
+    """The distinct points of a table, and the rows that lie on each."""
+
+    #: The distinct points.
+    values: Matrix
+    #: All rows, those of one point together, ascending within it.
+    members: Ints
+    #: Where the rows of each point begin in `members`, and how many there are.
+    starts: Ints
+    counts: Ints
+
+    def rows(self, points: Ints) -> Ints:
+        """All rows that lie on some points."""
+        if len(self.counts) == len(self.members):
+            return self.members[points]
+        return self.members[ranges(self.starts[points], self.counts[points])]
+
+    def points(self) -> Ints:
+        """The point that each row lies on."""
+        points = np.empty_like(self.members)
+        points[self.members] = np.repeat(np.arange(len(self.counts)), self.counts)
+        return points
+
+    def classes(self, labels: Ints, least: int = 1) -> Ints:
+        """The class of each point, `MIXED` where its rows disagree.
+
+        Classes of fewer than `least` points count as mixed too.
+        """
+        ordered = labels[self.members]
+        lowest = np.minimum.reduceat(ordered, self.starts)
+        highest = np.maximum.reduceat(ordered, self.starts)
+        classes = np.where(lowest == highest, lowest, MIXED)
+        sizes = np.bincount(classes[classes != MIXED], minlength=1)
+        few = (classes != MIXED) & (sizes[classes] < least)
+        return np.where(few, MIXED, classes)
+
+    def expand(self, points: Ints, offsets: Ints, neighbours: Ints, k: int) -> list[Proposal]:
+        """Turn points and the points near them into rows and their candidate rows.
+
+        Parameters
+        ----------
+        points : ndarray of shape (n_points,)
+            The points searched for.
+        offsets : ndarray of shape (n_points + 1,)
+            Where each one's neighbours begin.
+        neighbours : ndarray
+            Points that hold the k nearest rows of each, itself among them.
+        k : int
+            Neighbours per row.
+
+        Returns
+        -------
+        list of Proposal
+            Of bounded size each.
+        """
+        # Of equally distant rows the first k + 1 are enough: the order prefers low indices.
+        take = np.minimum(self.counts[neighbours], k + 1)
+        candidates = self.members[ranges(self.starts[neighbours], take)]
+        bounds = np.concatenate(([0], np.cumsum(take)))[offsets]
+        lengths = np.diff(bounds)
+        # All rows of a point share its candidates.
+        owner = np.repeat(np.arange(len(points)), self.counts[points])
+        rows = self.rows(points)
+        piece = np.cumsum(lengths[owner]) // _PAIRS
+        proposals = []
+        for some in np.split(np.arange(len(rows)), np.flatnonzero(np.diff(piece)) + 1):
+            mine = owner[some]
+            proposals.append(
+                Proposal(
+                    rows[some],
+                    np.concatenate(([0], np.cumsum(lengths[mine]))),
+                    candidates[ranges(bounds[mine], lengths[mine])],
+                )
+            )
+        return proposals
+
+
+def group(values: Matrix) -> Groups:
+    """Group equal rows."""
+    n = values.shape[0]
+    key = _keys(values)
+    members = np.argsort(key, kind="stable")
+    ordered = key[members]
+    alike = np.flatnonzero(ordered[1:] == ordered[:-1])
+    left, right = values[members[alike]], values[members[alike + 1]]
+    if sparse.issparse(values):
+        equal = np.asarray(abs(left - right).sum(axis=1)).ravel() == 0
+    else:
+        equal = (left == right).all(axis=1)
+    begins = np.ones(n, dtype=bool)
+    begins[alike[equal] + 1] = False
+    starts = np.flatnonzero(begins)
+    if len(starts) == n:
+        every = np.arange(n)
+        return Groups(values, every, every, np.ones(n, dtype=np.intp))
+    counts = np.diff(np.append(starts, n))
+    return Groups(values[members[starts]], members, starts, counts)
+
+
+def ranges(starts: Ints, lengths: Ints) -> Ints:
+    """Concatenate arange(start, start + length) over all pairs."""
+    begins = np.cumsum(lengths) - lengths
+    return np.repeat(starts - begins, lengths) + np.arange(lengths.sum(), dtype=np.intp)
+
+
+def _keys(values: Matrix) -> Floats:
+    # Equal rows have equal keys, as every row goes through the same operations in the
+    # same order. Unequal rows seldom do; if they should, they may come between equal ones and
+    # split a group in two. So a point can have others at distance zero.
+    n, d = values.shape
+    factors = np.random.default_rng(0).uniform(1, 2, d)
+    if sparse.issparse(values):
+        return np.asarray(values @ factors)
+    key = np.empty(n)
+    for at in range(0, n, _ROWS):
+        block = np.multiply(values[at : at + _ROWS].T, factors[:, None], order="C")
+        key[at : at + _ROWS] = sum_columns(block, block.shape[1])
+    return key

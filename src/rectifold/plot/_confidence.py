@@ -1,0 +1,121 @@
+"""How sure votes were: a histogram of confidence for every class, by what happened to rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import matplotlib as mpl
+import numpy as np
+import numpy.typing as npt
+from matplotlib.patches import Patch
+from matplotlib.ticker import FuncFormatter, MaxNLocator
+
+from rectifold._core.rectification import Rectification
+from rectifold._core.rules import KEPT, REMOVED, SPARED, can_lose
+from rectifold._core.utils import Floats
+from rectifold._core.votes import size_order
+from rectifold.plot._style import GREY, INK, STYLE, add_legend, class_look, make_panels, role_of
+from rectifold.plot._validation import record_of
+
+#: Where bars begin and end.
+_EDGES = np.linspace(0, 1, 21)
+
+
+def plot_confidence(gmr: Any, *, axes: Any = None) -> npt.NDArray[Any]:
+    """Draw how sure votes were: a histogram of confidence for every class, the largest first.
+
+    Bars are stacked by what happened: removed rows below, spared ones above them, then those that
+    were kept. Lines are the thresholds of the class: alpha, where it is strict; 1 - beta, where it
+    is protected, since candidates have a vote over beta against them. Of two classes, the larger
+    one, where it is strict, also has a line at 0.5, below which its neighbours predict the other.
+    Counts are logarithmic where one bar would dwarf the rest, as the one at 1 often does.
+
+    Parameters
+    ----------
+    gmr : GMR or Rectification
+        A sampler after `fit_resample`, or its record.
+    axes : sequence of matplotlib.axes.Axes, one for every class, default=None
+        Where to draw; None makes a figure.
+
+    Returns
+    -------
+    ndarray of matplotlib.axes.Axes, one for every class
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_classification
+    >>> from rectifold import GMR
+    >>> from rectifold.plot import plot_confidence
+    >>> X, y = make_classification(n_samples=1000, n_features=4, weights=[0.85],
+    ...                            flip_y=0.05, random_state=0)
+    >>> gmr = GMR()
+    >>> X_clean, y_clean = gmr.fit_resample(X, y)
+    >>> [one.get_title() for one in plot_confidence(gmr)]
+    ['0 (strict): 828 rows', '1 (protected): 172 rows']
+    """
+    record = record_of(gmr)
+    order = size_order(record.target.sizes)
+    with mpl.rc_context(STYLE):
+        size = (7.5, 1.1 + 1.9 * len(order))
+        panels = make_panels(axes, len(order), nrows=len(order), figsize=size, sharex=True)
+        for panel, code in zip(panels, order, strict=True):
+            _draw_class(panel, record, int(code))
+        panels[-1].set_xlabel("confidence: the vote for the row's own class")
+        patches = [Patch(**looks) for looks in _bar_looks(GREY).values()]
+        entries = list(zip(patches, ("removed", "spared", "kept"), strict=True))
+        add_legend(panels[-1], entries, -0.36, 3)
+    return panels
+
+
+def _draw_class(axes: Any, record: Rectification, code: int) -> None:
+    mine = record.target.codes == code
+    below = np.zeros(len(_EDGES) - 1)
+    for decision, looks in _bar_looks(class_look(record, code)[0]).items():
+        rows = mine & (record.decisions.decision == decision)
+        counts = np.histogram(record.confidence[rows], _EDGES)[0]
+        axes.bar(_EDGES[:-1], counts, _EDGES[1], below, align="edge", **looks)
+        below += counts
+    _scale_counts(axes, below)
+    for at, name in _thresholds(record, code):
+        axes.axvline(at, color=INK, linestyle="--", linewidth=1.2)
+        beside = axes.get_xaxis_transform()
+        axes.text(at + 0.005, 0.97, name, transform=beside, va="top", size=8, rotation=90)
+    axes.set_title(f"{role_of(record, code)}: {int(mine.sum()):,} rows", fontsize=10)
+    axes.set_xlim(0, 1)
+    axes.spines[["top", "right"]].set_visible(False)
+
+
+def _bar_looks(colour: str) -> dict[int, dict[str, Any]]:
+    """Fill and hatching by decision, told apart without colour too; from the bottom up."""
+    return {
+        REMOVED: {"facecolor": INK, "edgecolor": INK, "linewidth": 0.6},
+        SPARED: {"facecolor": "white", "edgecolor": colour, "hatch": "//////", "linewidth": 0.6},
+        KEPT: {"facecolor": colour, "edgecolor": "white", "alpha": 0.6, "linewidth": 0.6},
+    }
+
+
+def _thresholds(record: Rectification, code: int) -> list[tuple[float, str]]:
+    """Where lines stand, and what they say: none for a class that can't lose rows."""
+    thresholds, role = record.thresholds, record.setting.role(code)
+    large = can_lose(code, record.target.sizes, thresholds.min_minority)
+    if role == "untouched" or not large:
+        return []
+    if role == "protected":
+        return [(1 - thresholds.beta, f"1 - beta = {1 - thresholds.beta:.3g}")]
+    lines = [(thresholds.alpha, f"alpha = {thresholds.alpha:.3g}")]
+    if len(record.classes) == 2 and size_order(record.target.sizes)[0] == code:
+        lines.append((0.5, "even vote"))
+    return lines
+
+
+def _scale_counts(axes: Any, counts: Floats) -> None:
+    filled = np.sort(counts[counts > 0])
+    dwarfed = len(filled) > 1 and filled[-1] > 10 * filled[:-1].mean()
+    if dwarfed:
+        axes.set_yscale("log")
+        axes.set_ylim(0.5, 2 * filled[-1])
+    else:
+        axes.yaxis.set_major_locator(MaxNLocator(5, integer=True))
+    # The formatter of logarithms writes mathematics, which is switched off here.
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
+    axes.set_ylabel("rows (log scale)" if dwarfed else "rows")

@@ -1,0 +1,72 @@
+"""Average ranks of methods as colours: the heat map of a benchmark."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import matplotlib as mpl
+import numpy as np
+
+from rectifold.plot._style import STYLE, make_panels
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def plot_rank_heatmap(ranks: pd.DataFrame, *, axes: Any = None) -> Any:
+    """Draw average ranks as colours: blue for low ones, red for high.
+
+    Parameters
+    ----------
+    ranks : pandas.DataFrame
+        A row for each method, a column for each classifier, and the average as the last.
+    axes : matplotlib.axes.Axes, default=None
+        Where to draw; None makes a figure.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from rectifold.plot import plot_rank_heatmap
+    >>> ranks = pd.DataFrame({"kNN": [1.2, 1.8], "SVM": [1.6, 1.4], "average": [1.4, 1.6]},
+    ...                      index=["GMR", "ENN"])
+    >>> [text.get_text() for text in plot_rank_heatmap(ranks).texts]
+    ['1.20', '1.60', '1.40', '1.80', '1.40', '1.60']
+    """
+    if not hasattr(ranks, "columns"):
+        raise TypeError("ranks must be a dataframe: a row for each method, a column for each rank.")
+    ranks = ranks.astype(float)
+    with mpl.rc_context(STYLE):
+        (panel,) = make_panels(axes, 1, figsize=heatmap_size(ranks))
+        panel.imshow(ranks, cmap="RdYlBu_r", vmin=1, vmax=max(2, len(ranks)), aspect="auto")
+        panel.set_xticks(range(ranks.shape[1]), list(ranks.columns))
+        panel.set_yticks(range(len(ranks)), list(ranks.index))
+        panel.xaxis.tick_top()
+        panel.tick_params(length=0)
+        panel.spines[:].set_visible(False)
+        panel.axvline(ranks.shape[1] - 1.5, color="white", linewidth=4)
+        middle = (1 + len(ranks)) / 2
+        for (row, column), value in np.ndenumerate(ranks.to_numpy()):
+            far = abs(value - middle) > 0.36 * len(ranks)
+            colour = "white" if far else "black"
+            panel.text(column, row, f"{value:.2f}", ha="center", va="center", color=colour)
+    return panel
+
+
+def heatmap_size(ranks: pd.DataFrame) -> tuple[float, float]:
+    """Tell how large a heat map has to be.
+
+    Parameters
+    ----------
+    ranks : pandas.DataFrame
+        As for `plot_rank_heatmap`.
+
+    Returns
+    -------
+    tuple of float
+        Width and height in inches.
+    """
+    return 1.6 + 0.72 * ranks.shape[1], 0.7 + 0.27 * len(ranks)
