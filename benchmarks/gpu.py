@@ -135,7 +135,7 @@ def recounted(X: np.ndarray, y: np.ndarray, record: Rectification, rows: np.ndar
         near = near[np.lexsort((near, distances[near]))][:K]
         weights = 1 / (distances[near] + 1e-8)
         vote = (weights / weights.sum())[y[near] == y[row]].sum()
-        wrong += bool(abs(vote - record.votes.confidence[row]) > 1e-12)
+        wrong += bool(abs(vote - record._votes.confidence[row]) > 1e-12)
     return wrong
 
 

@@ -124,7 +124,7 @@ def test_a_short_budget_allows_an_approximate_search_and_says_what_it_missed(dat
     with pytest.warns(UserWarning, match=r"target_recall=0.99 was not met: .* true neighbours"):
         gmr.fit_resample(*data)
     record = gmr.rectification_
-    assert record.setting.engine == "approximate"
+    assert record._setting.engine == "approximate"
     assert record.accuracy.met is False
 
 
@@ -134,21 +134,21 @@ def test_an_approximate_search_stays_one_whatever_the_budget(data, approximate):
 
 def test_a_long_budget_is_spent_on_an_exact_search(data, exact):
     record = cleaned(*data, time_budget=1e6)
-    assert record.setting.engine == "exact"
+    assert record._setting.engine == "exact"
     assert record.accuracy is None
     assert same(record, exact)
 
 
 def test_who_wants_all_true_neighbours_gets_an_exact_search(data, exact):
     record = cleaned(*data, engine="approximate", target_recall=1.0)
-    assert record.setting.engine == "exact"
+    assert record._setting.engine == "exact"
     assert same(record, exact)
 
 
 def test_small_tables_are_searched_exactly():
     X, y = clusters(1500)
     record = cleaned(X, y, engine="approximate")
-    assert record.setting.engine == "exact"
+    assert record._setting.engine == "exact"
     assert same(record, cleaned(X, y, engine="exact"))
 
 
@@ -156,7 +156,7 @@ def test_duplicates_count_as_often_as_they_occur(data):
     X, y = data
     twice = np.repeat(X, 2, axis=0)
     record = cleaned(twice, np.repeat(y, 2), engine="approximate", n_neighbors=7)
-    assert record.setting.engine == "approximate"
+    assert record._setting.engine == "approximate"
     assert record.accuracy.recall.value >= 0.985
     # A row and its twin have the same neighbours but for each other.
     assert (record.confidence[::2] == record.confidence[1::2]).mean() > 0.9
@@ -176,7 +176,7 @@ def test_rows_without_direction_have_the_neighbours_that_the_cosine_gives_them(d
     X[::7] = 0
     record = cleaned(X, y, engine="approximate", metric="cosine")
     truth = cleaned(X, y, engine="exact", metric="cosine")
-    assert record.setting.engine == "approximate"
+    assert record._setting.engine == "approximate"
     assert np.array_equal(record.confidence[::7], truth.confidence[::7])
     assert record.accuracy.recall.value >= 0.985
 
@@ -187,14 +187,14 @@ def test_sparse_rows_are_searched_as_such():
     rows = sparse.hstack([sparse.csr_matrix(np.maximum(X, 0)), wide], format="csr")
     record = cleaned(rows, y, engine="approximate", metric="euclidean")
     truth = cleaned(rows, y, engine="exact", metric="euclidean")
-    assert record.setting.engine == "approximate"
+    assert record._setting.engine == "approximate"
     assert (record.removed == truth.removed).mean() > 0.99
 
 
 def test_more_neighbours_than_a_cell_holds_are_found_in_others(data):
     record = cleaned(*data, engine="approximate", n_neighbors=120, target_recall=0.3)
-    assert record.setting.engine == "approximate"
-    assert record.setting.n_neighbors == 120
+    assert record._setting.engine == "approximate"
+    assert record._setting.n_neighbors == 120
     assert record.accuracy.recall.value > 0.25
 
 
@@ -203,7 +203,7 @@ def test_neighbours_that_are_a_large_part_of_all_points_are_searched_for_exactly
     X = np.repeat(rng.standard_normal((2600, 6)), 2, axis=0)
     y = (rng.random(len(X)) < 0.3).astype(int)
     record = cleaned(X, y, engine="approximate", n_neighbors=200)
-    assert record.setting.engine == "exact"
+    assert record._setting.engine == "exact"
 
 
 def test_tight_clusters_inside_a_cell_keep_their_neighbours():
@@ -256,7 +256,7 @@ def test_other_metrics_are_searched_by_a_library(metric):
     X, y = clusters(8000, columns=12)
     record = cleaned(X, y, engine="approximate", metric=metric)
     truth = cleaned(X, y, metric=metric)
-    assert record.setting.engine == "approximate"
+    assert record._setting.engine == "approximate"
     assert record.accuracy.recall.value >= 0.98
     assert (record.removed != truth.removed).mean() <= record.accuracy.decisions.high
     assert same(record, cleaned(X, y, engine="approximate", metric=metric, n_jobs=2))
@@ -389,7 +389,7 @@ def test_a_long_exact_search_suggests_an_approximate_one(impatient):
     said = r"exact search will take about .* seconds?; .*engine='approximate' takes about .* second"
     with pytest.warns(UserWarning, match=said):
         gmr.fit_resample(*clusters(30_000))
-    assert gmr.rectification_.setting.engine == "exact"
+    assert gmr.rectification_._setting.engine == "exact"
 
 
 def test_who_asks_for_an_exact_search_gets_one_without_a_word(impatient, data):

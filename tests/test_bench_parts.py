@@ -19,7 +19,7 @@ pytest.importorskip("filelock")
 pytest.importorskip("scikit_posthocs")
 
 import rectifold.bench as bench  # noqa: E402
-from rectifold.bench import BenchProblem, Grid, Source  # noqa: E402
+from rectifold.bench import BenchError, Grid, Source  # noqa: E402
 from rectifold.bench._comparison import compare, left_out, newest  # noqa: E402
 from rectifold.bench._data import Data, fetch, load  # noqa: E402
 from rectifold.bench._protocols import BEFORE_SPLIT, TRAIN_ONLY, Prepared, prepare  # noqa: E402
@@ -138,16 +138,16 @@ def test_names_are_found_in_any_case_and_by_abbreviation():
     ],
 )
 def test_a_wrong_name_gets_the_nearest_and_the_list(find, name, sentence):
-    with pytest.raises(BenchProblem) as caught:
+    with pytest.raises(BenchError) as caught:
         find(name)
     assert sentence in str(caught.value)
 
 
 def test_a_wrong_data_set_gets_the_nearest_and_the_list(tmp_path):
-    with pytest.raises(BenchProblem, match=r"'ecolli'; did you mean 'ecoli'\? There are 'ecoli', "):
+    with pytest.raises(BenchError, match=r"'ecolli'; did you mean 'ecoli'\? There are 'ecoli', "):
         bench.paper_sources(["ecolli"])
     sources = bench.paper_sources(["ecoli", "oil"], tmp_path / "none")
-    with pytest.raises(BenchProblem, match=r"are not under .*: ecoli, oil; allow their down"):
+    with pytest.raises(BenchError, match=r"are not under .*: ecoli, oil; allow their down"):
         fetch(sources, download=False)
     assert not (tmp_path / "none").exists()
 
@@ -177,7 +177,7 @@ def test_what_is_missing_is_downloaded_once_and_only_if_allowed(tmp_path, monkey
     ],
 )
 def test_a_grid_that_makes_no_sense_is_refused(change, sentence):
-    with pytest.raises(BenchProblem, match=sentence):
+    with pytest.raises(BenchError, match=sentence):
         Grid(**{"sources": [Source("a")], **change})
 
 
@@ -309,7 +309,7 @@ def test_other_options_are_another_version():
 def test_a_module_that_can_not_be_imported_is_said_so(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(tmp_path)
     (tmp_path / "broken_module.py").write_text("def (\n")
-    with pytest.raises(BenchProblem, match="'broken_module:X' can't be imported: invalid syntax"):
+    with pytest.raises(BenchError, match="'broken_module:X' can't be imported: invalid syntax"):
         bench.method("broken_module:X")
 
 
@@ -365,7 +365,7 @@ def test_tables_of_ones_own_are_read_numbers_as_numbers_and_the_rest_by_the_trai
 )
 def test_tables_that_can_not_be_used_are_refused(tmp_path, label, sentence):
     frame = pd.DataFrame({"x": np.arange(60.0), "label": label})
-    with pytest.raises(BenchProblem, match=sentence):
+    with pytest.raises(BenchError, match=sentence):
         load(own(tmp_path, frame))
 
 
@@ -376,17 +376,17 @@ def test_categories_that_no_row_has_do_not_count(tmp_path):
 
 
 def test_a_table_of_ones_own_does_not_take_the_name_of_one_of_the_papers():
-    with pytest.raises(BenchProblem, match="'ecoli' is one of the paper's data sets"):
+    with pytest.raises(BenchError, match="'ecoli' is one of the paper's data sets"):
         Source("ecoli", "ecoli.csv", "label")
 
 
 def test_a_table_without_its_target_is_refused(tmp_path):
     source = own(tmp_path, pd.DataFrame({"x": [1.0], "lable": ["a"]}))
-    with pytest.raises(BenchProblem, match="no column 'label'; did you mean 'lable'"):
+    with pytest.raises(BenchError, match="no column 'label'; did you mean 'lable'"):
         load(source)
-    with pytest.raises(BenchProblem, match="no column besides its target"):
+    with pytest.raises(BenchError, match="no column besides its target"):
         load(own(tmp_path, pd.DataFrame({"label": ["a", "b"]})))
-    with pytest.raises(BenchProblem, match="there is no file"):
+    with pytest.raises(BenchError, match="there is no file"):
         load(Source("x", str(tmp_path / "x.csv"), "label"))
 
 

@@ -18,7 +18,7 @@ pytest.importorskip("filelock")
 pytest.importorskip("scikit_posthocs")
 pytest.importorskip("jinja2")
 
-from rectifold.bench import CLASSIFIERS, METHODS, BenchProblem, Store  # noqa: E402
+from rectifold.bench import CLASSIFIERS, METHODS, BenchError, Store  # noqa: E402
 from rectifold.bench._comparison import compare  # noqa: E402
 from rectifold.bench._protocols import BEFORE_SPLIT, TRAIN_ONLY  # noqa: E402
 from rectifold.bench._statistics import friedman  # noqa: E402
@@ -187,22 +187,22 @@ def test_a_small_store_of_ones_own_gets_a_report_without_the_paper(tmp_path):
 
 
 def test_a_store_without_honest_or_comparable_results_is_refused(frame):
-    with pytest.raises(BenchProblem, match="no results under the protocol 'train-only'"):
+    with pytest.raises(BenchError, match="no results under the protocol 'train-only'"):
         find(frame.assign(protocol=BEFORE_SPLIT))
     apart = frame[(frame["method"] == "GMR") ^ (frame["dataset"] == "ecoli")]
-    with pytest.raises(BenchProblem, match="no data set on which every method"):
+    with pytest.raises(BenchError, match="no data set on which every method"):
         find(apart)
-    with pytest.raises(BenchProblem, match="no results of 'ENN'; it has None and GMR"):
+    with pytest.raises(BenchError, match="no results of 'ENN'; it has None and GMR"):
         find(made_up(methods=["None", "GMR"]), ["ENN"])
 
 
 def test_a_method_that_ended_nowhere_is_named(smaller):
     late = smaller["method"] == "SMOTE"
     frame = smaller.assign(status=np.where(late, "timed out", "ok"))
-    with pytest.raises(BenchProblem, match="and SMOTE nowhere at all: let the run go on"):
+    with pytest.raises(BenchError, match="and SMOTE nowhere at all: let the run go on"):
         find(frame)
     assert len(table(find(frame, ["GMR", "None", "ENN"]), "ranks").rows) == 3
-    with pytest.raises(BenchProblem, match="every fit in the store failed"):
+    with pytest.raises(BenchError, match="every fit in the store failed"):
         find(frame.assign(status="failed", auprc=np.nan))
 
 
@@ -360,5 +360,5 @@ def test_figures_are_the_same_in_every_process():
 
 def test_a_report_does_not_replace_a_file(written, tmp_path):
     (tmp_path / "taken").touch()
-    with pytest.raises(BenchProblem, match="is a file, and a report is a folder"):
+    with pytest.raises(BenchError, match="is a file, and a report is a folder"):
         write_report(Store(written[1].parent), tmp_path / "taken")

@@ -16,7 +16,7 @@ pd = pytest.importorskip("pandas")
 pytest.importorskip("filelock")
 
 import rectifold.bench as bench  # noqa: E402
-from rectifold.bench import BenchProblem, Grid, Source, Store  # noqa: E402
+from rectifold.bench import BenchError, Grid, Source, Store  # noqa: E402
 from rectifold.bench._costs import Forecast, fit_cost, task_cost  # noqa: E402
 from rectifold.bench._data import Shape  # noqa: E402
 from rectifold.bench._store import KEY, VARYING  # noqa: E402
@@ -184,7 +184,7 @@ def test_other_data_under_the_same_name_is_refused(sources, tmp_path):
     store = Store(tmp_path / "store")
     bench.run(grid, store)
     write_table(tmp_path / "p.csv", seed=9)
-    with pytest.raises(BenchProblem, match="other data of the name 'p'"):
+    with pytest.raises(BenchError, match="other data of the name 'p'"):
         bench.run(grid, store)
     assert len(store.read()) == 1
 
@@ -201,14 +201,14 @@ def test_another_sampler_or_classifier_under_the_same_name_is_refused(sources, t
         ("players:Broken", "players:Quick", "method of the name 'own', players:Keeper"),
         ("players:Keeper", "players:Patient", "classifier of the name 'mine', players:Quick"),
     ):
-        with pytest.raises(BenchProblem, match=f"results of another {what}"):
+        with pytest.raises(BenchError, match=f"results of another {what}"):
             bench.run(grid(sampler, classifier), store)
     assert len(store.read()) == 1
 
 
 def test_numbers_of_processes_are_those_of_joblib(sources, tmp_path):
     grid = Grid(sources[:1], [bench.method("None")], [bench.classifier("LR")], seeds=np.arange(2))
-    with pytest.raises(BenchProblem, match="n_jobs must be a whole number other than 0"):
+    with pytest.raises(BenchError, match="n_jobs must be a whole number other than 0"):
         bench.run(grid, Store(tmp_path / "store"), n_jobs=0)
     assert bench.run(grid, Store(tmp_path / "store"), n_jobs=-1).done == 2
 

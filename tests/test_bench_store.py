@@ -10,7 +10,7 @@ pytest.importorskip("filelock")
 
 import pyarrow.parquet as pq  # noqa: E402
 
-from rectifold.bench import BenchProblem, Store  # noqa: E402
+from rectifold.bench import BenchError, Store  # noqa: E402
 from rectifold.bench._store import FORMAT, KEY, SCHEMA  # noqa: E402
 
 
@@ -83,7 +83,7 @@ def test_a_store_of_another_format_is_refused_and_left_alone(store):
     pq.write_table(pa.Table.from_pylist([row()], schema=other), store.results)
     before = store.results.read_bytes()
     for use in (store.read, store.check, lambda: store.writing().__enter__()):
-        with pytest.raises(BenchProblem, match="has format 99, and format 1 is needed"):
+        with pytest.raises(BenchError, match="has format 99, and format 1 is needed"):
             use()
     assert store.results.read_bytes() == before
     assert sorted(path.name for path in store.folder.iterdir()) == ["results.parquet"]
@@ -92,7 +92,7 @@ def test_a_store_of_another_format_is_refused_and_left_alone(store):
 def test_a_journal_of_another_format_is_refused_and_left_alone(store):
     store.folder.mkdir()
     store.journal.write_text('{"format": 99}\n{"strange": 1}\n')
-    with pytest.raises(BenchProblem, match="format 99"), store.writing():
+    with pytest.raises(BenchError, match="format 99"), store.writing():
         pass
     assert store.journal.read_text() == '{"format": 99}\n{"strange": 1}\n'
 
@@ -101,7 +101,7 @@ def test_a_journal_of_another_format_is_refused_and_left_alone(store):
 def test_a_journal_of_something_else_is_refused_and_left_alone(store, line):
     store.folder.mkdir()
     store.journal.write_text(f"{line}\n")
-    with pytest.raises(BenchProblem, match="has a line that no run wrote"), store.writing():
+    with pytest.raises(BenchError, match="has a line that no run wrote"), store.writing():
         pass
     assert store.journal.read_text() == f"{line}\n"
 
@@ -115,10 +115,10 @@ def test_text_that_is_no_unicode_is_kept_by_its_codes(store):
 def test_a_parquet_file_that_is_no_store_is_refused_and_left_alone(store):
     store.folder.mkdir()
     pd.DataFrame({"a": [1]}).to_parquet(store.results)
-    with pytest.raises(BenchProblem, match="rectifold bench did not write"), store.writing():
+    with pytest.raises(BenchError, match="rectifold bench did not write"), store.writing():
         pass
     store.results.write_bytes(b"no parquet")
-    with pytest.raises(BenchProblem, match="can't be read as Parquet"):
+    with pytest.raises(BenchError, match="can't be read as Parquet"):
         store.check()
     assert store.results.read_bytes() == b"no parquet"
 
@@ -126,7 +126,7 @@ def test_a_parquet_file_that_is_no_store_is_refused_and_left_alone(store):
 def test_a_file_is_no_store(tmp_path):
     (tmp_path / "file").touch()
     for folder in (tmp_path / "file", tmp_path / "file" / "below"):
-        with pytest.raises(BenchProblem, match="file' is a file, and a store is a folder"):
+        with pytest.raises(BenchError, match="file' is a file, and a store is a folder"):
             Store(folder).check()
 
 
@@ -135,7 +135,7 @@ def test_one_run_at_a_time(store):
     with store.writing():
         assert Store(store.folder).busy()
         with (
-            pytest.raises(BenchProblem, match="another run is adding"),
+            pytest.raises(BenchError, match="another run is adding"),
             Store(store.folder).writing(),
         ):
             pass

@@ -114,7 +114,7 @@ class TestPath:
             assert_array_equal(record.removed, alone.rectification_.removed)
             # A certificate for fewer neighbours stands for a sum that is 1 but for rounding.
             assert_allclose(record.confidence, alone.rectification_.confidence, rtol=0, atol=1e-14)
-            assert record.setting.n_neighbors == alone.rectification_.setting.n_neighbors
+            assert record._setting.n_neighbors == alone.rectification_._setting.n_neighbors
 
     def test_settings_of_one_geometry_share_one_search(self, monkeypatch):
         searches = []

@@ -19,7 +19,7 @@ from hypothesis import HealthCheck, given, settings  # noqa: E402
 from hypothesis import strategies as st  # noqa: E402
 
 from rectifold._io import (  # noqa: E402
-    FileProblem,
+    FileError,
     check_outputs,
     format_of,
     open_table,
@@ -88,7 +88,7 @@ class TestText:
     def test_a_given_delimiter_is_taken_and_kept(self, tmp_path):
         path = tmp_path / "in.csv"
         path.write_text("a|b,c\n1|2,5\n3|4\n")
-        with pytest.raises(FileProblem, match=r"line 3 has 1 cell, the header 2; .*delimiter '|'"):
+        with pytest.raises(FileError, match=r"line 3 has 1 cell, the header 2; .*delimiter '|'"):
             open_table(path).frame()
         table = open_table(path, delimiter="|")
         assert table.columns == ["a", "b,c"]
@@ -176,7 +176,7 @@ class TestText:
     def test_a_file_that_changes_between_the_two_readings_is_refused(self, nasty, tmp_path):
         nasty.frame()
         nasty.path.write_bytes(NASTY.encode() + b"\r\n4,5,6,7\r\n")
-        with pytest.raises(FileProblem, match="was changed"):
+        with pytest.raises(FileError, match="was changed"):
             save(nasty, tmp_path / "out.csv", [1, 1, 1])
         assert os.listdir(tmp_path) == ["nasty.csv"]
 
@@ -197,23 +197,23 @@ class TestText:
     def test_what_cannot_be_read_is_refused_in_one_sentence(self, tmp_path, content, sentence):
         path = tmp_path / "in.csv"
         path.write_bytes(content)
-        with pytest.raises(FileProblem, match=sentence) as caught:
+        with pytest.raises(FileError, match=sentence) as caught:
             open_table(path).frame()
         assert "\n" not in str(caught.value)
 
     def test_an_undecodable_byte_that_no_single_line_shows_is_refused_too(self, tmp_path):
         path = tmp_path / "in.csv"
         path.write_bytes(b"a,b\n1,2\n")
-        with pytest.raises(FileProblem, match="is not utf-16 text"):
+        with pytest.raises(FileError, match="is not utf-16 text"):
             open_table(path, encoding="utf-16")
 
     @pytest.mark.parametrize("encoding", ["idna", "punycode"])
     def test_an_encoding_that_is_not_for_files_is_refused(self, nasty, encoding):
-        with pytest.raises(FileProblem, match=f"'{encoding}' is no encoding of text files"):
+        with pytest.raises(FileError, match=f"'{encoding}' is no encoding of text files"):
             open_table(nasty.path, encoding=encoding)
 
     def test_an_unknown_encoding_is_refused(self, nasty):
-        with pytest.raises(FileProblem, match="no encoding 'klingon'"):
+        with pytest.raises(FileError, match="no encoding 'klingon'"):
             open_table(nasty.path, encoding="klingon")
 
     @pytest.mark.parametrize(
@@ -224,17 +224,17 @@ class TestText:
     def test_a_broken_gzip_file_is_refused(self, tmp_path, content):
         path = tmp_path / "in.csv.gz"
         path.write_bytes(content)
-        with pytest.raises(FileProblem, match="not a whole gzip file"):
+        with pytest.raises(FileError, match="not a whole gzip file"):
             open_table(path).frame()
 
     def test_a_cell_that_the_csv_module_cannot_take_is_refused(self, nasty, monkeypatch):
         monkeypatch.setattr("rectifold._io.text_records.sys.maxsize", 5)
-        with pytest.raises(FileProblem, match="line 1 cannot be read: field larger"):
+        with pytest.raises(FileError, match="line 1 cannot be read: field larger"):
             nasty.frame()
 
     def test_a_file_that_vanishes_is_refused(self, nasty):
         nasty.path.unlink()
-        with pytest.raises(FileProblem, match="cannot be read: No such file"):
+        with pytest.raises(FileError, match="cannot be read: No such file"):
             nasty.frame()
 
 
@@ -406,18 +406,16 @@ class TestArrow:
 
     def test_a_column_that_is_not_asked_for_is_not_converted(self, odd):
         assert odd.frame(["a"])["a"].tolist() == [1, 2, 3]
-        with pytest.raises(FileProblem, match=r"column 'u' is of the type sparse_union.*--ignore"):
+        with pytest.raises(FileError, match=r"column 'u' is of the type sparse_union.*--ignore"):
             odd.frame()
-        with pytest.raises(FileProblem, match=r"column 'u' .* holds no labels"):
+        with pytest.raises(FileError, match=r"column 'u' .* holds no labels"):
             odd.frame(["a", "u"], verbatim=["u"])
 
     def test_what_a_format_cannot_hold_is_found_beforehand(self, odd, tmp_path):
         parquet = format_of(Path("o.parquet"))
-        with pytest.raises(
-            FileProblem, match=r"column 'u' .* a parquet file cannot hold; .*--drop"
-        ):
+        with pytest.raises(FileError, match=r"column 'u' .* a parquet file cannot hold; .*--drop"):
             odd.check(parquet)
-        with pytest.raises(FileProblem, match="column 'm' is of the type month_day_nano_interval"):
+        with pytest.raises(FileError, match="column 'm' is of the type month_day_nano_interval"):
             odd.check(parquet, drop=["u"])
         odd.check(parquet, drop=["u", "m"])
         for name in ("o.feather", "o.csv"):
@@ -430,45 +428,45 @@ class TestArrow:
         days = pa.array([[0], [10**7]], pa.list_(pa.date32()))
         source = self.store(pa.table({"days": days}), tmp_path / "in.parquet")
         source.check(format_of(Path("o.csv")))
-        with pytest.raises(FileProblem, match=r"column 'days' is of the type list.*text file"):
+        with pytest.raises(FileError, match=r"column 'days' is of the type list.*text file"):
             save(source, tmp_path / "o.csv", [1, 1])
         assert os.listdir(tmp_path) == ["in.parquet"]
 
     @pytest.mark.parametrize("name", ["in.parquet", "in.feather"])
     def test_garbage_is_refused(self, tmp_path, name):
         (tmp_path / name).write_bytes(b"garbage")
-        with pytest.raises(FileProblem, match=r"cannot be read as a (Parquet|Feather) file"):
+        with pytest.raises(FileError, match=r"cannot be read as a (Parquet|Feather) file"):
             open_table(tmp_path / name)
 
     def test_a_table_without_rows_or_columns_is_refused(self, table, tmp_path):
-        with pytest.raises(FileProblem, match="columns but no rows"):
+        with pytest.raises(FileError, match="columns but no rows"):
             self.store(table.slice(0, 0), tmp_path / "in.parquet")
-        with pytest.raises(FileProblem, match="no columns"):
+        with pytest.raises(FileError, match="no columns"):
             self.store(table.select([]), tmp_path / "in.parquet")
 
 
 class TestInputs:
     def test_a_missing_file_is_refused(self, tmp_path):
-        with pytest.raises(FileProblem, match="there is no file"):
+        with pytest.raises(FileError, match="there is no file"):
             open_table(tmp_path / "no.csv")
 
     def test_a_directory_is_refused(self, tmp_path):
         (tmp_path / "d.csv").mkdir()
-        with pytest.raises(FileProblem, match="is a directory"):
+        with pytest.raises(FileError, match="is a directory"):
             open_table(tmp_path / "d.csv")
 
     def test_what_can_be_read_only_once_is_refused(self, tmp_path):
         os.mkfifo(tmp_path / "f.csv")
-        with pytest.raises(FileProblem, match="no ordinary file"):
+        with pytest.raises(FileError, match="no ordinary file"):
             open_table(tmp_path / "f.csv")
 
     @pytest.mark.parametrize("name", ["a\x00b.csv", "x" * 300 + ".csv"])
     def test_an_impossible_name_is_refused(self, tmp_path, name):
-        with pytest.raises(FileProblem, match="cannot be read"):
+        with pytest.raises(FileError, match="cannot be read"):
             open_table(tmp_path / name)
 
     def test_an_unknown_ending_is_refused_with_the_known_ones(self):
-        with pytest.raises(FileProblem, match=r"\.csv, \.tsv.*\.parquet.*\.arrow"):
+        with pytest.raises(FileError, match=r"\.csv, \.tsv.*\.parquet.*\.arrow"):
             format_of(Path("data.xlsx"))
 
 
@@ -479,7 +477,7 @@ class TestOutputs:
         return tmp_path / "in.csv"
 
     def refused(self, source, **names):
-        with pytest.raises(FileProblem) as caught:
+        with pytest.raises(FileError) as caught:
             check_outputs({f"--{key}": path for key, path in names.items()}, source)
         return str(caught.value)
 

@@ -144,9 +144,9 @@ def counts_of(record):
 
 
 def decided(record):
-    changed = np.flatnonzero(record.decisions.decision)
+    changed = np.flatnonzero(record._decisions.decision)
     return {
-        (int(row), int(record.decisions.decision[row]), int(record.decisions.reason[row]))
+        (int(row), int(record._decisions.decision[row]), int(record._decisions.reason[row]))
         for row in changed
     }
 
@@ -270,7 +270,7 @@ def test_the_call_and_the_command_follow_the_levers(show, wines):
     call = page.text_content("#call")
     assert call == "GMR(alpha=0.65, gamma=0.05, space='auto')"
     gmr = eval(call, {"GMR": GMR})
-    gmr.fit_resample(wines.exhibits.rows, wines.label)
+    gmr.fit_resample(wines._trace.rows, wines.label)
     assert shown_counts(page) == counts_of(gmr.rectification_)
     assert page.text_content("#command").endswith("--alpha 0.65 --gamma 0.05")
 
@@ -293,7 +293,7 @@ def test_the_table_is_searched_sorted_filtered_and_taken_along(show, wines):
     gone = np.flatnonzero(wines.removed | wines.spared)
     everything = taken(page)
     assert {int(one["rectifold_row"]) for one in everything} == set(gone)
-    frame = wines.exhibits.rows
+    frame = wines._trace.rows
     for one in everything:
         row = int(one["rectifold_row"])
         assert one["rectifold_class"] == wines.label[row]
@@ -346,7 +346,7 @@ def test_a_click_on_a_row_shows_who_voted_on_it(show, wines):
     page = show(wines)
     page.click("#table tbody tr:nth-child(2) td:nth-child(3)")
     row = int(rows_shown(page)[1][0])
-    known, near, distances = wines.exhibits.neighbours.of(np.array([row]))
+    known, near, distances = wines._trace.neighbours.of(np.array([row]))
     assert known.all()
     lines = page.eval_on_selector_all(
         "#neighbours tbody tr", "(rows) => rows.map((r) => [...r.cells].map((c) => c.textContent))"
@@ -463,7 +463,7 @@ def test_records_with_little_to_show_still_open(show):
     page = show(guarded)
     set_levers(page, alpha=1, beta=0, gamma=1)
     assert shown_counts(page) == counts_of(guarded)
-    page = show(dataclasses.replace(cleaned(X, y), exhibits=None), X=X[:, :1])
+    page = show(dataclasses.replace(cleaned(X, y), _trace=None), X=X[:, :1])
     page.click("#table tbody tr:nth-child(1)")
     assert "not in this page" in page.text_content("#drawer")
 

@@ -130,7 +130,7 @@ def test_arrows_are_as_thick_as_weights(flat, class_weight):
     distances, near = NearestNeighbors(n_neighbors=16).fit(X).kneighbors(X[[row]])
     weights = 1 / (distances[0, 1:] + 1e-8)
     if class_weight:
-        weights /= record.target.sizes[record.target.codes[near[0, 1:]]]
+        weights /= record._target.sizes[record._target.codes[near[0, 1:]]]
     weights /= weights.sum()
     widths = np.array([arrow.get_linewidth() for arrow in arrows])
     np.testing.assert_allclose(widths / widths.sum(), weights)

@@ -90,9 +90,9 @@ def test_redeciding_keeps_the_votes_and_leaves_the_first_record_alone(record):
     before = record.decision.copy()
     milder = record.redecide(gamma=0)
     np.testing.assert_array_equal(record.decision, before)
-    assert milder.votes is record.votes
-    assert milder.thresholds.gamma == 0
-    assert milder.thresholds.alpha == record.thresholds.alpha
+    assert milder._votes is record._votes
+    assert milder._thresholds.gamma == 0
+    assert milder._thresholds.alpha == record._thresholds.alpha
     assert not milder.removed[milder.label == "rare"].any()
     stricter = record.redecide(alpha=0.9)
     assert "ambiguity" in set(stricter.reason)

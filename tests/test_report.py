@@ -25,7 +25,7 @@ from rectifold import GMR
 from rectifold._core.projection import sample_rows
 from rectifold._core.trace import keep_neighbours
 from rectifold._core.votes import count_votes
-from rectifold._io import FileProblem
+from rectifold._io import FileError
 from rectifold.cli import run
 from rectifold.report import Report
 from rectifold.report._columns import differences
@@ -145,7 +145,7 @@ def test_halves_of_surrogate_pairs_can_be_written(overlapping, tmp_path):
 
 def test_a_record_from_a_pickle_needs_its_rows_and_takes_them(record, overlapping, tmp_path):
     back = pickle.loads(pickle.dumps(record))
-    assert back.exhibits is None
+    assert back._trace is None
     with pytest.raises(ValueError, match=r"^this record holds no rows to show .* pass X="):
         back.report(tmp_path / "report.html")
     with pytest.raises(ValueError, match=r"^X has 10 rows and the record is of 460"):
@@ -182,7 +182,7 @@ def test_a_path_that_cannot_be_written_is_found_before_any_work(record, tmp_path
         (tmp_path / "folder.html", "is a directory"),
         ("/proc/report.html", "cannot be written to"),
     ):
-        with pytest.raises(FileProblem, match=said):
+        with pytest.raises(FileError, match=said):
             record.report(path)
     assert os.listdir(tmp_path) == ["folder.html"]
 
@@ -237,8 +237,8 @@ def test_neighbours_and_weights_are_those_that_voted(record):
     assert near["known"].all()
     np.testing.assert_allclose(near["weight"].sum(axis=1), 1, rtol=1e-5)
     rows = points["row"][told["point"][: told["count"]]]
-    codes = record.target.codes[points["row"][near["point"]]]
-    own = np.where(codes == record.target.codes[rows][:, None], near["weight"], 0).sum(axis=1)
+    codes = record._target.codes[points["row"][near["point"]]]
+    own = np.where(codes == record._target.codes[rows][:, None], near["weight"], 0).sum(axis=1)
     np.testing.assert_allclose(own, record.confidence[rows], atol=1e-5)
 
 
@@ -249,7 +249,7 @@ def test_a_record_keeps_neighbours_within_its_room(overlapping):
     from rectifold._engines.contract import Neighbourhoods
 
     found = Neighbourhoods(np.arange(460), indices[:, 1:], distances[:, 1:], np.zeros(460, bool))
-    votes = count_votes(found, record.target.codes, record.target.sizes)
+    votes = count_votes(found, record._target.codes, record._target.sizes)
     everything = keep_neighbours(found, votes.confidence)
     assert set(everything.rows) == set(np.flatnonzero(votes.confidence < 1))
     few = keep_neighbours(found, votes.confidence, room=20 * 15 * 12)
@@ -327,11 +327,11 @@ def test_two_columns_are_drawn_as_they_are(five):
 
 
 def test_differences_are_means_over_pooled_deviations(record, overlapping):
-    table = Columns(record.exhibits.rows)
+    table = Columns(record._trace.rows)
     (common, rare) = differences(record, table)
     X = overlapping[0]
     for one in (common, rare):
-        mine = record.target.codes == one["code"]
+        mine = record._target.codes == one["code"]
         a, b = X[mine & record.removed], X[mine & ~record.removed]
         size = (a.mean(0) - b.mean(0)) / np.sqrt((a.var(0) + b.var(0)) / 2)
         found = {column["name"]: column["difference"] for column in one["columns"]}
@@ -350,7 +350,7 @@ def test_differences_are_means_over_pooled_deviations(record, overlapping):
 
 
 def test_the_category_that_differs_most_is_named(record):
-    frame = record.exhibits.rows.assign(word="same")
+    frame = record._trace.rows.assign(word="same")
     frame.loc[record.removed, "word"] = "other"
     frame.loc[[0, 1], "word"] = None
     for one in differences(record, Columns(frame)):
@@ -361,7 +361,7 @@ def test_the_category_that_differs_most_is_named(record):
 
 
 def test_values_that_are_missing_where_rows_went_are_a_difference(record):
-    frame = record.exhibits.rows.assign(gaps=1.0)
+    frame = record._trace.rows.assign(gaps=1.0)
     frame.loc[record.removed, "gaps"] = np.nan
     for one in differences(record, Columns(frame)):
         first = one["columns"][0]
@@ -530,7 +530,7 @@ def test_a_subclass_with_arguments_of_its_own_can_be_fitted(overlapping):
 
     gmr = Mild()
     gmr.fit_resample(*overlapping)
-    assert gmr.rectification_.setting.arguments == {"gamma": "0.05"}
+    assert gmr.rectification_._setting.arguments == {"gamma": "0.05"}
 
 
 def test_a_space_that_cannot_transform_again_is_drawn_as_it_was(overlapping):
@@ -541,7 +541,7 @@ def test_a_space_that_cannot_transform_again_is_drawn_as_it_was(overlapping):
 
     X, y = overlapping
     record = cleaned(X, y, space=Once())
-    places = record.exhibits.space.places
+    places = record._trace.space.places
     points = record.report().data["points"]
     distances = [
         np.linalg.norm(rows - rows[0], axis=1)

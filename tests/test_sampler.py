@@ -69,7 +69,7 @@ def test_pandas_keeps_index_dtypes_and_names(overlapping, kept):
     pd.testing.assert_series_equal(y_clean, labels.iloc[gmr.sample_indices_])
     assert gmr.feature_names_in_.tolist() == ["a", "b", "c"]
     record = gmr.rectification_.to_frame()
-    assert record.index.equals(frame.index)
+    assert record._index.equals(frame.index)
 
 
 def test_polars_comes_back_as_polars(overlapping, kept):

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rectifold.cli import options
-from rectifold.cli.errors import UsageProblem
+from rectifold.cli.errors import UsageError
 from rectifold.cli.escape import visible
 from rectifold.cli.interrupt import Stopped
 from rectifold.cli.terminal import console, progress
@@ -98,7 +98,7 @@ def tabddpm(
     )
     seeds = _seeds(seed)
     if categorical and not csv:
-        raise UsageProblem("--categorical is for tables of your own, and no --csv names one")
+        raise UsageError("--categorical is for tables of your own, and no --csv names one")
     with _in_words():
         sources = options.own_tables(csv or [], target)
         refuse_twice("data set", [source.name for source in sources])
@@ -190,12 +190,12 @@ def _images(name: str, home: Path, ratio: str | None) -> LongTailed:
 
     if name == "cifar10-lt100":
         if ratio is not None:
-            raise UsageProblem("--ratio is for cifar10 and cifar100: cifar10-lt100 is cut already")
+            raise UsageError("--ratio is for cifar10 and cifar100: cifar10-lt100 is cut already")
         return read_npz(home / "cifar10_lt100.npz", home / "cifar10_test.npz")
     if name in ("cifar10", "cifar100"):
         whole = read_cifar(home, int(name.removeprefix("cifar")))
         return whole.cut(options.positive("--ratio", ratio) or 100.0, 0)
-    raise UsageProblem(f"--data must be cifar10-lt100, cifar10 or cifar100, not {name!r}")
+    raise UsageError(f"--data must be cifar10-lt100, cifar10 or cifar100, not {name!r}")
 
 
 def _seeds(given: list[str] | None) -> list[int]:
@@ -208,23 +208,23 @@ def _seeds(given: list[str] | None) -> list[int]:
 def _embedding(given: str | None) -> int | None:
     width = options.whole("--embedding", given, 2)
     if width is not None and width % 2:
-        raise UsageProblem(f"--embedding must be even, not {width}")
+        raise UsageError(f"--embedding must be even, not {width}")
     return width
 
 
 def _refuse_without_extra() -> None:
     if any(importlib.util.find_spec(name) is None for name in ("torch", "safetensors", "filelock")):
-        raise UsageProblem('deep experiments need their extra: pip install "rectifold[deep]"')
+        raise UsageError('deep experiments need their extra: pip install "rectifold[deep]"')
 
 
 @contextmanager
 def _in_words() -> Iterator[None]:
-    from rectifold.bench import BenchProblem
+    from rectifold.bench import BenchError
 
     try:
         yield
-    except (BenchProblem, ValueError, OSError) as problem:
-        raise UsageProblem(str(problem).rstrip(".")) from problem
+    except (BenchError, ValueError, OSError) as problem:
+        raise UsageError(str(problem).rstrip(".")) from problem
 
 
 def _run(
@@ -238,7 +238,7 @@ def _run(
 ) -> None:
     """Add the rows of an experiment to its store, each as soon as it is known."""
     from experiments.deep.records import DEEP, refuse_mixture
-    from rectifold.bench import BenchProblem, Store
+    from rectifold.bench import BenchError, Store
     from rectifold.bench._store import OK
 
     store = Store(folder, DEEP)
@@ -250,8 +250,8 @@ def _run(
     except KeyboardInterrupt:
         words = _words(store, wanted)
         raise Stopped(f"stopped; {words}; the same command goes on from there") from None
-    except BenchProblem as problem:
-        raise UsageProblem(str(problem)) from problem
+    except BenchError as problem:
+        raise UsageError(str(problem)) from problem
     if not quiet:
         console(sys.stdout).print(_words(store, wanted), soft_wrap=True, markup=False)
         sys.stdout.flush()

@@ -11,7 +11,7 @@ import pandas as pd
 from experiments.deep.sets import SETS, Table
 from rectifold._core.utils import did_you_mean
 from rectifold.bench._data import Source, read_table
-from rectifold.model_selection._registry import BenchProblem
+from rectifold.model_selection._registry import BenchError
 
 #: The classifier tells no more values of a column that names something from each other.
 MOST_NAMES = 255
@@ -36,7 +36,7 @@ def own(source: Source, categorical: Sequence[str] = ()) -> Table:
         What names something is coded; a missing text is a text like others.
     """
     if source.name in SETS:
-        raise BenchProblem(
+        raise BenchError(
             f"{source.name!r} is one of the paper's sets, whose figures would stand beside those "
             f"of {source.path!r}: give yours another name"
         )
@@ -44,7 +44,7 @@ def own(source: Source, categorical: Sequence[str] = ()) -> Table:
     where, names = repr(source.path), [str(name) for name in columns]
     for name in categorical:
         if name not in names:
-            raise BenchProblem(f"{where} has no column {name!r}{did_you_mean(name, names)}")
+            raise BenchError(f"{where} has no column {name!r}{did_you_mean(name, names)}")
     coded: dict[str, Any] = {}
     named = []
     for name in names:
@@ -64,7 +64,7 @@ def _names_something(values: Any) -> bool:
 def _codes(values: Any, what: str) -> Any:
     codes, names = pd.factorize(values.astype("string"), sort=True, use_na_sentinel=False)
     if len(names) > MOST_NAMES:
-        raise BenchProblem(
+        raise BenchError(
             f"{what} names {len(names):,} different things, and {MOST_NAMES} are the most here: "
             "leave it out, or make numbers or groups of it"
         )
@@ -80,7 +80,7 @@ def _numbers(values: Any, what: str) -> Any:
         lost = ~np.isfinite(numbers)
         if not lost.any():
             return numbers
-    raise BenchProblem(
+    raise BenchError(
         f"{what} has {int(lost.sum()):,} missing or infinite values, and a diffusion model takes "
         "none: fill them, or leave such rows out"
     )

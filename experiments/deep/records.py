@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from rectifold._core.utils import versions
 from rectifold.bench._store import FAILED, MARK, OK, Layout, Store
-from rectifold.model_selection._registry import BenchProblem
+from rectifold.model_selection._registry import BenchError
 
 #: The two experiments.
 TABDDPM, LONGTAIL = "tabddpm", "longtail"
@@ -93,7 +93,7 @@ def refuse_mixture(
         index=False
     ):
         if isinstance(mark, str) and mark != fingerprints[dataset]:
-            raise BenchProblem(
+            raise BenchError(
                 f"the store {str(store.folder)!r} has results on other values of {dataset!r}: name "
                 "another folder"
             )
@@ -103,7 +103,7 @@ def refuse_mixture(
             wanted = json.loads(json.dumps(value))
             if name in before and before[name] != wanted:
                 has, would = (_called(name, one) for one in (before[name], wanted))
-                raise BenchProblem(
+                raise BenchError(
                     f"the store {str(store.folder)!r} has results with {has}, and these would have "
                     f"{would}: name another folder"
                 )

@@ -16,7 +16,7 @@ from sklearn.pipeline import make_pipeline
 from rectifold._core.utils import Ints, did_you_mean
 from rectifold.bench._data import fingerprint, read_arrays
 from rectifold.bench._protocols import TEST_SHARE
-from rectifold.model_selection._registry import BenchProblem
+from rectifold.model_selection._registry import BenchError
 
 #: Of the attacks of NSL-KDD, those by which somebody gets in, from afar (R2L) or further (U2R).
 INTRUSIONS = frozenset(
@@ -124,13 +124,11 @@ def load(name: str, home: str | Path) -> Table:
     Table
     """
     if name not in SETS:
-        raise BenchProblem(
-            f"there is no set {name!r}{did_you_mean(name, list(SETS), list_all=True)}"
-        )
+        raise BenchError(f"there is no set {name!r}{did_you_mean(name, list(SETS), list_all=True)}")
     file, make = SETS[name]
     path = Path(home) / file
     if not path.is_file():
-        raise BenchProblem(f"{str(path)!r} is not there: name the folder that has it (--data-home)")
+        raise BenchError(f"{str(path)!r} is not there: name the folder that has it (--data-home)")
     return make(path)
 
 

@@ -23,7 +23,7 @@ from experiments.deep.records import DEEP, KEY, refuse_mixture
 from experiments.deep.sets import SETS, Table, load, split
 from experiments.deep.tabddpm import TabDDPM
 from rectifold import GMR
-from rectifold.bench import BenchProblem, Store
+from rectifold.bench import BenchError, Store
 from rectifold.bench.report import write_report
 from rectifold.cli import run as command
 from rectifold.datasets import load_wine_quality
@@ -160,19 +160,19 @@ class TestDiffusion:
 
     def test_sets_that_are_not_there_are_named(self, tmp_path):
         with pytest.raises(
-            BenchProblem, match="there is no set 'creditcart'; did you mean 'creditcard'"
+            BenchError, match="there is no set 'creditcart'; did you mean 'creditcard'"
         ):
             load("creditcart", tmp_path)
-        with pytest.raises(BenchProblem, match=r"creditcard.npz' is not there: name the folder"):
+        with pytest.raises(BenchError, match=r"creditcard.npz' is not there: name the folder"):
             load("creditcard", tmp_path)
 
     def test_a_damaged_file_is_one_sentence(self, tmp_path):
         path = tmp_path / "creditcard.npz"
         np.savez_compressed(path, X=np.ones((50, 3)), y=np.zeros(50))
-        with pytest.raises(BenchProblem, match="lacks an array: feature_names"):
+        with pytest.raises(BenchError, match="lacks an array: feature_names"):
             load("creditcard", tmp_path)
         path.write_bytes(path.read_bytes()[:-40])
-        with pytest.raises(BenchProblem, match="is damaged"):
+        with pytest.raises(BenchError, match="is damaged"):
             load("creditcard", tmp_path)
 
     @pytest.mark.parametrize(
@@ -248,7 +248,7 @@ class TestReport:
         assert "<b>" not in (tmp_path / "report" / "index.html").read_text()
 
     def test_a_store_of_another_kind_is_refused(self, store):
-        with pytest.raises(BenchProblem, match="has format deep 1, and format 1 is needed"):
+        with pytest.raises(BenchError, match="has format deep 1, and format 1 is needed"):
             Store(store.folder).check()
 
     def test_the_command_writes_it_and_says_where(self, store, tmp_path, capsys):
@@ -290,11 +290,11 @@ class TestCommands:
         where = ("--data-home", str(home), "-s", str(store.folder))
         self.refused(capsys, "cut already", "longtail", "--ratio", "10", *where)
         options = ("-d", "yelp_review", "--seed", "0")
-        with pytest.raises(BenchProblem, match="has results with iterations 60, and these"):
+        with pytest.raises(BenchError, match="has results with iterations 60, and these"):
             refuse_mixture(store, "tabddpm", {"iterations": 70}, {"wines": wines().fingerprint})
-        with pytest.raises(BenchProblem, match="has results on other values of 'wines'"):
+        with pytest.raises(BenchError, match="has results on other values of 'wines'"):
             refuse_mixture(store, "tabddpm", {}, {"wines": "another"})
-        with pytest.raises(BenchProblem, match="with embedding 16, and these would have the def"):
+        with pytest.raises(BenchError, match="with embedding 16, and these would have the def"):
             refuse_mixture(store, "tabddpm", {"embedding": None}, {"wines": wines().fingerprint})
         refuse_mixture(store, "tabddpm", {"iterations": 60}, {"wines": wines().fingerprint})
         self.refused(

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from rectifold.bench import BenchProblem
+from rectifold.bench import BenchError
 from rectifold.progress import listening
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed: rectifold[deep]")
@@ -89,7 +89,7 @@ class TestTheCut:
         ],
     )
     def test_a_cut_that_can_t_be_made_is_refused(self, counts, ratio, said):
-        with pytest.raises(BenchProblem, match=said):
+        with pytest.raises(BenchError, match=said):
             long_tailed(np.repeat(np.arange(len(counts)), counts), ratio, 0)
 
 
@@ -113,7 +113,7 @@ class TestReading:
         np.savez(tmp_path / "less.npz", X=np.zeros(3))
         (tmp_path / "broken.npz").write_bytes(b"PK no archive")
         for name in ("pickle", "less", "broken", "missing"):
-            with pytest.raises(BenchProblem, match=name):
+            with pytest.raises(BenchError, match=name):
                 read_npz(tmp_path / f"{name}.npz", tmp_path / f"{name}.npz")
 
     def test_the_long_tailed_cifar_10_at_hand_has_the_counts_of_the_formula(self):
@@ -147,19 +147,19 @@ class TestReading:
             (len(whole) - record, "not whole|no image"),
         ):
             path.write_bytes(whole[:kept])
-            with pytest.raises(BenchProblem, match=said):
+            with pytest.raises(BenchError, match=said):
                 read_cifar(tmp_path, classes)
         path.unlink()
-        with pytest.raises(BenchProblem, match="there is no file"):
+        with pytest.raises(BenchError, match="there is no file"):
             read_cifar(tmp_path, classes)
 
     def test_the_python_version_is_refused_and_the_reason_given(self, tmp_path):
-        with pytest.raises(BenchProblem, match="has no folder cifar-100-binary"):
+        with pytest.raises(BenchError, match="has no folder cifar-100-binary"):
             read_cifar(tmp_path, 100)
         (tmp_path / "cifar-100-python").mkdir()
-        with pytest.raises(BenchProblem, match=r"pickles could run any code.*cifar-100-binary"):
+        with pytest.raises(BenchError, match=r"pickles could run any code.*cifar-100-binary"):
             read_cifar(tmp_path, 100)
-        with pytest.raises(BenchProblem, match="no CIFAR-20"):
+        with pytest.raises(BenchError, match="no CIFAR-20"):
             read_cifar(tmp_path, 20)
 
     @pytest.mark.parametrize(
@@ -174,7 +174,7 @@ class TestReading:
         ],
     )
     def test_images_that_don_t_fit_are_refused(self, change, said):
-        with pytest.raises(BenchProblem, match=said):
+        with pytest.raises(BenchError, match=said):
             LongTailed(**{**vars(small()), **change})
 
 
@@ -371,7 +371,7 @@ class TestTraining:
 
     def test_a_loss_that_is_no_number_stops_with_advice(self):
         wild = Recipe(batch=32, width=4, blocks=1, rate=1e30)
-        with pytest.raises(BenchProblem, match="lower learning rate than 1e"):
+        with pytest.raises(BenchError, match="lower learning rate than 1e"):
             train(small(counts=(60, 30)), epochs=3, device="cpu", recipe=wild)
 
     @pytest.mark.parametrize(

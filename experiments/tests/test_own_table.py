@@ -11,7 +11,7 @@ pytest.importorskip("filelock", reason="the experiments need their extra")
 from experiments.deep.own_table import own
 from experiments.deep.records import DEEP
 from experiments.deep.sets import split
-from rectifold.bench import BenchProblem, Source, Store
+from rectifold.bench import BenchError, Source, Store
 from rectifold.cli import run as command
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -82,17 +82,17 @@ def test_what_a_diffusion_model_can_t_take_is_one_sentence(saved, change, catego
     frame = loans()
     for name, value in change.items():
         frame.loc[[3, 7], name] = value
-    with pytest.raises(BenchProblem, match=sentence):
+    with pytest.raises(BenchError, match=sentence):
         own(saved(frame), categorical)
 
 
 def test_too_many_names_too_few_rows_and_a_name_of_the_paper_are_refused(saved):
     many = loans(400).assign(text=[f"street {n}" for n in range(400)])
-    with pytest.raises(BenchProblem, match=r"column 'text' of .* names 400 different things"):
+    with pytest.raises(BenchError, match=r"column 'text' of .* names 400 different things"):
         own(saved(many))
-    with pytest.raises(BenchProblem, match="has 9 rows of its rarer class 'no'; at least 10"):
+    with pytest.raises(BenchError, match="has 9 rows of its rarer class 'no'; at least 10"):
         own(saved(loans(rare=9)))
-    with pytest.raises(BenchProblem, match="'covtype' is one of the paper's sets"):
+    with pytest.raises(BenchError, match="'covtype' is one of the paper's sets"):
         own(saved(loans(), "covtype.parquet"))
 
 

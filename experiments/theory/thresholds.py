@@ -42,7 +42,7 @@ def along(record: Rectification, what: str) -> list[int]:
 
     Alpha is for the largest class, beta for all others.
     """
-    largest = record.target.codes == np.argmax(record.target.sizes)
+    largest = record._target.codes == np.argmax(record._target.sizes)
     mine = largest if what == "alpha" else ~largest
     return [int((spoken_against(record, **{what: value}) & mine).sum()) for value in GRID]
 
@@ -65,7 +65,7 @@ def measure() -> Result:
         X, y = load(name)
         for weight in (None, "balanced"):
             record = record_of(X, y, class_weight=weight)
-            sizes = record.target.sizes
+            sizes = record._target.sizes
             real.append(
                 {
                     "data": name,

@@ -31,7 +31,7 @@ from rectifold._core.space import (
     to_points,
 )
 from rectifold._core.target import Labels, Target, encode, named, refuse_none
-from rectifold._core.trace import Exhibits, keep_neighbours
+from rectifold._core.trace import Trace, keep_neighbours
 from rectifold._core.utils import Ints, timed
 from rectifold._core.votes import count_votes, size_order
 from rectifold._engines import ENGINES, check_device, choose, search
@@ -384,13 +384,13 @@ class GMR(BaseCleaningSampler):
         setting = self._setting(
             labels.classes, labels.sizes, points.metric, neighbourhoods.k, engine, seconds
         )
-        exhibits = None
+        trace = None
         # A record that lives on must not hold memory of a device.
         if exhibit and not is_on_device(X):
             with timed(seconds, "votes"):
                 near = keep_neighbours(neighbourhoods, votes.confidence)
             again = self.space_ is None or hasattr(self.space_, "transform")
-            exhibits = Exhibits(X, self.space_, near, None if again else points.values)
+            trace = Trace(X, self.space_, near, None if again else points.values)
         with timed(seconds, "rules"):
             return rectify(
                 votes,
@@ -399,7 +399,7 @@ class GMR(BaseCleaningSampler):
                 self._thresholds(),
                 setting,
                 index=X.index if hasattr(X, "iloc") else None,
-                exhibits=exhibits,
+                trace=trace,
                 check=checked,
             )
 

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from rectifold._core.utils import Ints
 from rectifold.bench._data import read_arrays
-from rectifold.model_selection._registry import BenchProblem
+from rectifold.model_selection._registry import BenchError
 
 Images: TypeAlias = npt.NDArray[np.uint8]
 
@@ -64,7 +64,7 @@ class LongTailed:
 
     def __post_init__(self) -> None:
         if len(self.names) < 2:
-            raise BenchProblem(f"{self.name!r} has {len(self.names)} class; at least 2 are needed")
+            raise BenchError(f"{self.name!r} has {len(self.names)} class; at least 2 are needed")
         parts = (
             ("training", self.train_images, self.train_labels),
             ("test", self.test_images, self.test_labels),
@@ -104,20 +104,20 @@ class LongTailed:
 
 def _check(what: str, images: Any, labels: Any, names: tuple[str, ...]) -> None:
     if np.ndim(images) != 4 or np.shape(images)[1:] != SHAPE or images.dtype != np.uint8:
-        raise BenchProblem(
+        raise BenchError(
             f"{what}: images must be bytes (uint8) of shape (n, 32, 32, 3), and these are "
             f"{getattr(images, 'dtype', 'no array')} of shape {np.shape(images)}"
         )
     if np.shape(labels) != (len(images),):
-        raise BenchProblem(
+        raise BenchError(
             f"{what}: {len(images)} images have labels of shape {np.shape(labels)}; one for each "
             "is needed"
         )
     if labels.dtype.kind not in "iu" or ((labels < 0) | (labels >= len(names))).any():
-        raise BenchProblem(f"{what}: labels must be whole numbers from 0 to {len(names) - 1}")
+        raise BenchError(f"{what}: labels must be whole numbers from 0 to {len(names) - 1}")
     counts = np.bincount(labels, minlength=len(names))
     if not counts.all():
-        raise BenchProblem(f"{what}: class {names[int(counts.argmin())]!r} has no image")
+        raise BenchError(f"{what}: class {names[int(counts.argmin())]!r} has no image")
 
 
 def _ratio(labels: Ints) -> float:
@@ -159,22 +159,22 @@ def long_tailed(labels: Ints, ratio: float, seed: int) -> Ints:
     array([100,  10,   1])
     """
     if not ratio >= 1:
-        raise BenchProblem(f"an imbalance ratio is at least 1, and {ratio!r} is not")
+        raise BenchError(f"an imbalance ratio is at least 1, and {ratio!r} is not")
     counts = np.bincount(labels)
     if len(counts) < 2:
-        raise BenchProblem("a set of one class can't be long-tailed; at least 2 are needed")
+        raise BenchError("a set of one class can't be long-tailed; at least 2 are needed")
     rng = np.random.default_rng(seed)
     kept = []
     for code, count in enumerate(counts):
         # Divided, not multiplied by a fraction: of the last class exactly n_max / ratio stay.
         wanted = int(counts[0] / ratio ** (code / (len(counts) - 1)))
         if wanted < 1:
-            raise BenchProblem(
+            raise BenchError(
                 f"at an imbalance ratio of {ratio:g}, class {code} would have no image: the first "
                 f"class has {counts[0]}, so that at most {counts[0]} is possible"
             )
         if wanted > count:
-            raise BenchProblem(
+            raise BenchError(
                 f"at an imbalance ratio of {ratio:g}, class {code} needs {wanted} images and has "
                 f"{count}"
             )
@@ -214,7 +214,7 @@ def read_npz(train_path: str | Path, test_path: str | Path) -> LongTailed:
     X, y, names = _npz(Path(train_path))
     X_test, y_test, names_test = _npz(Path(test_path))
     if names != names_test:
-        raise BenchProblem(
+        raise BenchError(
             f"{str(train_path)!r} and {str(test_path)!r} name different classes; they must be "
             "parts of one set"
         )
@@ -269,17 +269,17 @@ def read_cifar(folder: str | Path, classes: int = 10) -> LongTailed:
     array([10,  7,  5,  4,  3,  2,  2,  1,  1,  1])
     """
     if classes not in (10, 100):
-        raise BenchProblem(f"there are CIFAR-10 and CIFAR-100, and no CIFAR-{classes}")
+        raise BenchError(f"there are CIFAR-10 and CIFAR-100, and no CIFAR-{classes}")
     inner = "cifar-10-batches-bin" if classes == 10 else "cifar-100-binary"
     pickled = "cifar-10-batches-py" if classes == 10 else "cifar-100-python"
     home = Path(folder) if Path(folder).name == inner else Path(folder) / inner
     if not home.is_dir():
         if Path(folder).name == pickled or (Path(folder) / pickled).is_dir():
-            raise BenchProblem(
+            raise BenchError(
                 f"{str(folder)!r} has the Python version of CIFAR-{classes}, whose pickles could "
                 f"run any code when they are read; the binary version is needed, as {inner}"
             )
-        raise BenchProblem(f"{str(folder)!r} has no folder {inner}: the binary version is needed")
+        raise BenchError(f"{str(folder)!r} has no folder {inner}: the binary version is needed")
     if classes == 10:
         train = [home / f"data_batch_{number}.bin" for number in range(1, 6)]
         test, meta, skipped = home / "test_batch.bin", home / "batches.meta.txt", 0
@@ -289,16 +289,16 @@ def read_cifar(folder: str | Path, classes: int = 10) -> LongTailed:
         test, meta = home / "test.bin", home / "fine_label_names.txt"
     for path in (*train, test, meta):
         if not path.is_file():
-            raise BenchProblem(f"there is no file {str(path)!r}")
+            raise BenchError(f"there is no file {str(path)!r}")
     names = tuple(meta.read_text().split())
     if len(names) != classes:
-        raise BenchProblem(f"{str(meta)!r} names {len(names)} classes in place of {classes}")
+        raise BenchError(f"{str(meta)!r} names {len(names)} classes in place of {classes}")
     parts = [_records(path, skipped) for path in train]
     X = np.concatenate([images for images, _ in parts])
     y = np.concatenate([labels for _, labels in parts])
     whole = LongTailed(X, y, *_records(test, skipped), names, f"CIFAR-{classes}", 1.0)
     if np.ptp(whole.counts) or np.ptp(np.bincount(whole.test_labels)):
-        raise BenchProblem(
+        raise BenchError(
             f"{str(home)!r} is not whole: classes of CIFAR-{classes} are equally large, and here "
             f"they have {whole.counts.min()} to {whole.counts.max()} images to train on"
         )
@@ -308,7 +308,7 @@ def read_cifar(folder: str | Path, classes: int = 10) -> LongTailed:
 def _records(path: Path, skipped: int) -> tuple[Images, Ints]:
     size, length = path.stat().st_size, skipped + 1 + _PIXELS
     if not size or size % length:
-        raise BenchProblem(
+        raise BenchError(
             f"{str(path)!r} is cut off: its {size} bytes are no whole number of images of {length}"
         )
     records = np.fromfile(path, dtype=np.uint8).reshape(-1, length)

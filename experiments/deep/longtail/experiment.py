@@ -19,7 +19,7 @@ from experiments.deep.longtail.schedule import Recipe, check_epochs
 from experiments.deep.longtail.trained import Trained
 from experiments.deep.longtail.training import Trainer, train_together
 from rectifold._core.utils import versions
-from rectifold.model_selection._registry import BenchProblem
+from rectifold.model_selection._registry import BenchError
 
 
 def run(
@@ -89,11 +89,11 @@ def run(
     """
     named = list(dict.fromkeys(method(name) for name in methods))
     if not named:
-        raise BenchProblem("no method was named, and without one there is nothing to do")
+        raise BenchError("no method was named, and without one there is nothing to do")
     if isinstance(seeds, int) or not seeds or min(seeds) < 0:
-        raise BenchProblem(f"seeds={seeds!r}: a list of whole numbers from 0 is needed")
+        raise BenchError(f"seeds={seeds!r}: a list of whole numbers from 0 is needed")
     if together < 1:
-        raise BenchProblem(f"together={together!r}: at least 1 training is needed at a time")
+        raise BenchError(f"together={together!r}: at least 1 training is needed at a time")
     check_strategy(strategy, data)
     epochs, where = check_epochs(epochs), find_device(device)
     recipe = recipe or Recipe()

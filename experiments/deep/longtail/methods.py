@@ -15,7 +15,7 @@ from sklearn.preprocessing import StandardScaler
 from experiments.deep.longtail.data import LongTailed
 from rectifold import GMR, progress
 from rectifold._core.utils import Bools, Floats, Ints, did_you_mean, timed
-from rectifold.model_selection._registry import BenchProblem
+from rectifold.model_selection._registry import BenchError
 
 #: The paper's four methods and the control of the last, each with the loss of its network.
 METHODS: Mapping[str, str] = MappingProxyType(
@@ -46,7 +46,7 @@ def method(name: str) -> str:
     for known in METHODS:
         if str(name).lower() == known.lower():
             return known
-    raise BenchProblem(
+    raise BenchError(
         f"there is no method {name!r}{did_you_mean(str(name), list(METHODS), list_all=True)}"
     )
 
@@ -65,7 +65,7 @@ def check_strategy(strategy: Any, data: LongTailed) -> None:
     if isinstance(strategy, list):
         for code in strategy:
             if code not in range(len(data.names)):
-                raise BenchProblem(
+                raise BenchError(
                     f"strategy={strategy!r}: {code!r} is no class; they are numbered from 0 to "
                     f"{len(data.names) - 1}"
                 )

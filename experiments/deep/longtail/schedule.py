@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from rectifold.model_selection._registry import BenchProblem
+from rectifold.model_selection._registry import BenchError
 
 
 @dataclass(frozen=True)
@@ -76,5 +76,5 @@ def rate_at(epoch: int, epochs: int, rate: float = 0.1) -> float:
 def check_epochs(epochs: Any) -> int:
     """Refuse a number of epochs that is none."""
     if isinstance(epochs, bool) or not isinstance(epochs, int | np.integer) or epochs < 1:
-        raise BenchProblem(f"epochs={epochs!r}: at least 1 is needed")
+        raise BenchError(f"epochs={epochs!r}: at least 1 is needed")
     return int(epochs)

@@ -22,7 +22,7 @@ from experiments.deep.longtail.trained import Trained, reproducibly
 from rectifold import progress
 from rectifold._core.utils import did_you_mean
 from rectifold._engines.gpu import devices
-from rectifold.model_selection._registry import BenchProblem
+from rectifold.model_selection._registry import BenchError
 
 _DONE = object()
 
@@ -96,7 +96,7 @@ class Trainer:
         graph: bool = True,
     ) -> None:
         if loss not in LOSSES:
-            raise BenchProblem(
+            raise BenchError(
                 f"there is no loss {loss!r}{did_you_mean(loss, LOSSES, list_all=True)}"
             )
         self.epochs = check_epochs(epochs)
@@ -189,7 +189,7 @@ class Trainer:
             mean = float(self._sum.item()) / (len(self.labels) // self.batch)
         self.epoch += 1
         if not math.isfinite(mean):
-            raise BenchProblem(
+            raise BenchError(
                 f"the loss {self.loss.name} is no number any more after epoch {self.epoch}: try a "
                 f"lower learning rate than {self.recipe.rate:g}"
             )

@@ -91,13 +91,13 @@ def picture(record: Rectification, X: Any, embedding: Any = None) -> Picture | N
         places = check_embedding(embedding, n_rows)
         axes = ("first axis", "second axis")
         return Picture(lambda rows: places[rows], axes, "The embedding that was given.")
-    if record.setting.metric == "precomputed":
+    if record._setting.metric == "precomputed":
         return None
-    if record.exhibits is not None:
+    if record._trace is not None:
         # The caller may show other columns; the space knows those that rows were compared by.
-        X = record.exhibits.rows
-    values = _numbers(X) if record.exhibits is None or record.exhibits.space is None else None
-    cosine = record.setting.metric == "cosine"
+        X = record._trace.rows
+    values = _numbers(X) if record._trace is None or record._trace.space is None else None
+    cosine = record._setting.metric == "cosine"
     if values is not None and values.shape[1] == 2 and not cosine:
         flat = _filler(values)(values)
         return Picture(lambda rows: flat[rows], _names(X), "The two columns of the table.")
@@ -113,7 +113,7 @@ def picture(record: Rectification, X: Any, embedding: Any = None) -> Picture | N
         return normalize(filled) if cosine else filled
 
     whose = "in the space in which rows were compared"
-    if record.exhibits is None and record.setting.arguments.get("space", "None") != "None":
+    if record._trace is None and record._setting.arguments.get("space", "None") != "None":
         whose = "of the rows that were passed, and not of the space in which they were compared"
     return _components(points, some, whose, n_rows)
 
@@ -192,13 +192,13 @@ def _encoder(record: Rectification, X: Any, values: Matrix | None) -> Callable[[
     """Find out how rows become points."""
     if values is not None:
         return lambda rows: values[rows]
-    space = None if record.exhibits is None else record.exhibits.space
+    space = None if record._trace is None else record._trace.space
     if space is None or isinstance(space, HEOMSpace):
         # Codes of categories have no order: a picture needs them as columns of their own.
         space = TableSpace().fit(X)
     elif not hasattr(space, "transform"):
-        assert record.exhibits is not None
-        points = record.exhibits.points
+        assert record._trace is not None
+        points = record._trace.points
         return lambda rows: points[rows]
 
     def encode(rows: Ints) -> Matrix:

@@ -23,7 +23,7 @@ from rectifold._core.rules import (
     decide,
 )
 from rectifold._core.target import Target
-from rectifold._core.trace import Exhibits
+from rectifold._core.trace import Trace
 from rectifold._core.utils import Bools, Floats, Ints
 from rectifold._core.votes import Votes
 
@@ -110,35 +110,35 @@ class Rectification:
     3
     """
 
-    target: Target
-    votes: Votes
-    decisions: Decisions
-    thresholds: Thresholds
-    setting: Setting
+    _target: Target
+    _votes: Votes
+    _decisions: Decisions
+    _thresholds: Thresholds
+    _setting: Setting
     certified: Bools
     # Row labels of the caller's pandas frame, where it had them.
-    index: Any = None
+    _index: Any = None
     # What a report can show besides; None in copies, pickles and records of many settings, and
     # for rows on a GPU.
-    exhibits: Exhibits | None = None
+    _trace: Trace | None = None
     # What a sample of rows tells of approximate neighbours; None where all are the true ones.
-    check: Check | None = None
+    _check: Check | None = None
 
     @property
     def accuracy(self) -> Accuracy | None:
         """How good approximate neighbours are; None where all are the true ones."""
-        if self.check is None:
+        if self._check is None:
             return None
-        rows = self.check.rows
+        rows = self._check.rows
 
         def goes(votes: Votes, part: float) -> Bools:
-            return self._goes_in_a_part(votes, self.target.codes[rows], part)
+            return self._goes_in_a_part(votes, self._target.codes[rows], part)
 
-        return self.check.accuracy(self.votes, goes)
+        return self._check.accuracy(self._votes, goes)
 
     def _goes_in_a_part(self, votes: Votes, codes: Ints, part: float) -> Bools:
         """Tell which of some rows go, if they are a random part of those that can."""
-        sizes, least = self.target.sizes, self.thresholds.min_minority
+        sizes, least = self._target.sizes, self._thresholds.min_minority
         # Sizes of a part are no whole numbers, and the rules need none.
         partly: Any = sizes * part
         able = frozenset(code for code in range(len(sizes)) if can_lose(code, sizes, least))
@@ -146,57 +146,57 @@ class Rectification:
             votes,
             codes,
             partly,
-            self.setting.strict & able,
-            self.setting.protected & able,
-            replace(self.thresholds, min_minority=0),
-            keep_floor=self.setting.keep_floor,
+            self._setting.strict & able,
+            self._setting.protected & able,
+            replace(self._thresholds, min_minority=0),
+            keep_floor=self._setting.keep_floor,
         )
         return np.asarray(found.decision == REMOVED)
 
     @property
     def classes(self) -> npt.NDArray[Any]:
         """The labels that occur, sorted."""
-        return self.target.classes
+        return self._target.classes
 
     @property
     def label(self) -> npt.NDArray[Any]:
         """The label of every row."""
-        return self.target.values
+        return self._target.values
 
     @property
     def predicted(self) -> npt.NDArray[Any]:
         """The label that the neighbours of every row predict."""
-        return self.classes[self.votes.predicted]
+        return self.classes[self._votes.predicted]
 
     @property
     def confidence(self) -> Floats:
         """The vote for every row's own class."""
-        return self.votes.confidence
+        return self._votes.confidence
 
     @property
     def majority_confidence(self) -> Floats:
         """The vote for the majority class at every row."""
-        return self.votes.majority_confidence
+        return self._votes.majority_confidence
 
     @property
     def decision(self) -> npt.NDArray[np.str_]:
         """What happened to every row: "kept", "removed" or "spared"."""
-        return np.array(DECISIONS)[self.decisions.decision]
+        return np.array(DECISIONS)[self._decisions.decision]
 
     @property
     def reason(self) -> npt.NDArray[np.str_]:
         """Why: "intrusion", "ambiguity", "deep noise", or "" for rows never in question."""
-        return np.array(REASONS)[self.decisions.reason]
+        return np.array(REASONS)[self._decisions.reason]
 
     @property
     def removed(self) -> Bools:
         """Mask of the rows that went."""
-        return np.asarray(self.decisions.decision == REMOVED)
+        return np.asarray(self._decisions.decision == REMOVED)
 
     @property
     def spared(self) -> Bools:
         """Mask of the candidates that a cap let stay."""
-        return np.asarray(self.decisions.decision == SPARED)
+        return np.asarray(self._decisions.decision == SPARED)
 
     def redecide(
         self,
@@ -217,16 +217,16 @@ class Rectification:
         Rectification
             What `GMR` with these thresholds would have recorded.
         """
-        thresholds = changed(self.thresholds, alpha=alpha, beta=beta, gamma=gamma)
+        thresholds = changed(self._thresholds, alpha=alpha, beta=beta, gamma=gamma)
         return rectify(
-            self.votes,
-            self.target,
+            self._votes,
+            self._target,
             self.certified,
             thresholds,
-            self.setting,
-            index=self.index,
-            exhibits=self.exhibits,
-            check=self.check,
+            self._setting,
+            index=self._index,
+            trace=self._trace,
+            check=self._check,
         )
 
     def summary(self) -> dict[str, Any]:
@@ -244,10 +244,10 @@ class Rectification:
         accuracy = self.accuracy
         return facts(
             self.classes,
-            self.target.sizes,
-            count_fates(self.target.codes, self.decisions, len(self.classes)),
-            self.thresholds,
-            self.setting,
+            self._target.sizes,
+            count_fates(self._target.codes, self._decisions, len(self.classes)),
+            self._thresholds,
+            self._setting,
             certified=int(self.certified.sum()),
             accuracy=None if accuracy is None else accuracy.to_dict(),
         )
@@ -269,7 +269,7 @@ class Rectification:
         if library == "pandas":
             import pandas as pd
 
-            return pd.DataFrame(self._columns(), index=self.index)
+            return pd.DataFrame(self._columns(), index=self._index)
         if library == "polars":
             import polars as pl
 
@@ -367,7 +367,7 @@ class Rectification:
         Rectification
             Smaller, as one from a pickle is: its report needs ``X=``.
         """
-        return replace(self, exhibits=None)
+        return replace(self, _trace=None)
 
     def _repr_html_(self) -> str | None:
         """Show counts, warnings and, where the rows are at hand, the report in a notebook."""
@@ -399,7 +399,7 @@ def rectify(
     setting: Setting,
     *,
     index: Any = None,
-    exhibits: Exhibits | None = None,
+    trace: Trace | None = None,
     check: Check | None = None,
 ) -> Rectification:
     """Apply the rules to votes and keep the record.
@@ -418,7 +418,7 @@ def rectify(
         How the votes came about.
     index : object, default=None
         Row labels, for frames made of the record.
-    exhibits : Exhibits, default=None
+    trace : Trace, default=None
         What a report can show besides votes.
     check : Check, default=None
         What a sample of rows tells of approximate neighbours.
@@ -437,7 +437,7 @@ def rectify(
         keep_floor=setting.keep_floor,
     )
     return Rectification(
-        labels, votes, decisions, thresholds, setting, certified, index, exhibits, check
+        labels, votes, decisions, thresholds, setting, certified, index, trace, check
     )
 
 

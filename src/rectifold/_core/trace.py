@@ -1,4 +1,4 @@
-"""Exhibits: what a run can show besides votes, the caller's rows and the neighbours that voted."""
+"""Trace: what a run can show besides votes, the caller's rows and the neighbours that voted."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -45,7 +45,7 @@ class Neighbours:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Exhibits:
+class Trace:
     """What a report needs besides votes. It stays in memory and is left out of pickles."""
 
     #: The caller's rows: not a copy.
@@ -90,12 +90,12 @@ def keep_neighbours(found: Neighbourhoods, confidence: Floats, room: int = ROOM)
     )
 
 
-def rows_of(exhibits: Exhibits | None, n_rows: int, X: Any = None) -> Any:
+def rows_of(trace: Trace | None, n_rows: int, X: Any = None) -> Any:
     """Give the rows that a record is of, or say in one sentence why that can't be.
 
     Parameters
     ----------
-    exhibits : Exhibits or None
+    trace : Trace or None
         What the record holds.
     n_rows : int
         How many rows it is of.
@@ -107,12 +107,12 @@ def rows_of(exhibits: Exhibits | None, n_rows: int, X: Any = None) -> Any:
     {array-like, dataframe, sparse matrix}
     """
     if X is None:
-        if exhibits is None:
+        if trace is None:
             raise ValueError(
                 "this record holds no rows to show (copies and pickles of one hold none, and rows "
                 "on a GPU stay there): pass X=, the rows that it was made of, in their order."
             )
-        X = exhibits.rows
+        X = trace.rows
     rows = to_host(X) if is_on_device(X) else X
     try:
         count = rows.shape[0] if hasattr(rows, "shape") else len(rows)

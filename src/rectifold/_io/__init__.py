@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Protocol
 
-from rectifold._io.formats import KNOWN_ENDINGS, FileProblem, Format, compressed, format_of
+from rectifold._io.formats import KNOWN_ENDINGS, FileError, Format, compressed, format_of
 from rectifold._io.outputs import check_outputs, whole_files, write_whole
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "KNOWN_ENDINGS",
-    "FileProblem",
+    "FileError",
     "Format",
     "Table",
     "check_outputs",
@@ -87,28 +87,28 @@ def open_table(path: Path, *, encoding: str = "utf-8", delimiter: str | None = N
     try:
         mode = path.stat().st_mode
     except FileNotFoundError:
-        raise FileProblem(f"there is no file {str(path)!r}") from None
+        raise FileError(f"there is no file {str(path)!r}") from None
     except (OSError, ValueError) as problem:
         reason = getattr(problem, "strerror", None) or problem
-        raise FileProblem(f"{str(path)!r} cannot be read: {reason}") from None
+        raise FileError(f"{str(path)!r} cannot be read: {reason}") from None
     if stat.S_ISDIR(mode):
-        raise FileProblem(f"{str(path)!r} is a directory, not a file")
+        raise FileError(f"{str(path)!r} is a directory, not a file")
     if not stat.S_ISREG(mode):
-        raise FileProblem(f"{str(path)!r} is no ordinary file (it is read twice)")
+        raise FileError(f"{str(path)!r} is no ordinary file (it is read twice)")
     if path.stat().st_size == 0:
-        raise FileProblem(f"{str(path)!r} is empty")
+        raise FileError(f"{str(path)!r} is empty")
     table: Table
     if form.kind == "text":
         from rectifold._io.delimited import TextTable
 
         table = TextTable(path, form, encoding, delimiter)
     elif delimiter is not None:
-        raise FileProblem(f"--delimiter is for text files, and {str(path)!r} is none")
+        raise FileError(f"--delimiter is for text files, and {str(path)!r} is none")
     else:
         from rectifold._io.arrow import ArrowTable
 
         table = ArrowTable.read(path, form)
     twice = sorted({name for name in table.columns if table.columns.count(name) > 1})
     if twice:
-        raise FileProblem(f"{str(path)!r} has more than one column named {twice[0]!r}")
+        raise FileError(f"{str(path)!r} has more than one column named {twice[0]!r}")
     return table

@@ -17,7 +17,7 @@ import pyarrow.csv
 import pyarrow.feather
 import pyarrow.parquet
 
-from rectifold._io.formats import FileProblem, Format, compressed
+from rectifold._io.formats import FileError, Format, compressed
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -71,14 +71,14 @@ class ArrowTable:
         try:
             table = (_read_parquet if form.kind == "parquet" else _read_feather)(path)
         except pa.ArrowNotImplementedError as problem:
-            raise FileProblem(f"{name} holds what pyarrow cannot read: {problem}") from None
+            raise FileError(f"{name} holds what pyarrow cannot read: {problem}") from None
         except (pa.ArrowException, OSError, ValueError):
             kind = form.kind.capitalize()
-            raise FileProblem(f"{name} cannot be read as a {kind} file, as its name says") from None
+            raise FileError(f"{name} cannot be read as a {kind} file, as its name says") from None
         if table.num_columns == 0:
-            raise FileProblem(f"{name} holds no columns")
+            raise FileError(f"{name} holds no columns")
         if table.num_rows == 0:
-            raise FileProblem(f"{name} holds columns but no rows")
+            raise FileError(f"{name} holds columns but no rows")
         return cls(without_views(table))
 
     @classmethod
@@ -134,8 +134,8 @@ class ArrowTable:
                 except _UNCONVERTIBLE:
                     what = f"column {name!r} is of the type {table.schema.field(name).type}"
                     if name in verbatim:
-                        raise FileProblem(f"{what}, which holds no labels") from None
-                    raise FileProblem(
+                        raise FileError(f"{what}, which holds no labels") from None
+                    raise FileError(
                         f"{what}, by which rows cannot be compared; leave it out of the geometry "
                         "with --ignore"
                     ) from None
@@ -191,12 +191,12 @@ class ArrowTable:
                 try:
                     _write(table.select([name]).filter(chosen), io.BytesIO(), form, {})
                 except _UNWRITABLE:
-                    raise FileProblem(
+                    raise FileError(
                         f"column {name!r} is of the type {table.schema.field(name).type}, which "
                         f"a {form.kind} file cannot hold; leave it out with --drop, or write "
                         "another format"
                     ) from None
-            raise FileProblem(f"a {form.kind} file cannot hold the rows: {problem}") from None
+            raise FileError(f"a {form.kind} file cannot hold the rows: {problem}") from None
 
 
 def _read_parquet(path: Path) -> Any:

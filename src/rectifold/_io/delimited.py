@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from rectifold._io.formats import FileProblem, Format, compressed
+from rectifold._io.formats import FileError, Format, compressed
 from rectifold._io.text_records import BOM, Record, RecordFile
 
 if TYPE_CHECKING:
@@ -59,9 +59,9 @@ class TextTable:
             filled = (record.cells for record in records if record.cells)
             self.columns = next(filled, [])
             if not self.columns:
-                raise FileProblem(f"{str(path)!r} is empty")
+                raise FileError(f"{str(path)!r} is empty")
             if next(filled, None) is None:
-                raise FileProblem(f"{str(path)!r} holds a header but no rows")
+                raise FileError(f"{str(path)!r} holds a header but no rows")
 
     def frame(
         self, columns: Sequence[str] | None = None, *, verbatim: Sequence[str] = ()

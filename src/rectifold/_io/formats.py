@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import IO
 
 
-class FileProblem(ValueError):  # noqa: N818 - it is shown to people, who read no class names
+class FileError(ValueError):
     """Something is wrong with a file that the caller named; the message is one sentence."""
 
 
@@ -65,7 +65,7 @@ def format_of(path: Path) -> Format:
     for ending, form in _ENDINGS.items():
         if name.endswith(ending):
             return form
-    raise FileProblem(f"the name of {str(path)!r} ends in none of the known {KNOWN_ENDINGS}")
+    raise FileError(f"the name of {str(path)!r} ends in none of the known {KNOWN_ENDINGS}")
 
 
 @contextmanager

@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.parquet
 
 from rectifold._io.arrow import ArrowTable, without_views
-from rectifold._io.formats import FileProblem, Format
+from rectifold._io.formats import FileError, Format
 from rectifold._io.outputs import uninterrupted
 
 if TYPE_CHECKING:
@@ -140,7 +140,7 @@ def open_pieces(pattern: str, size: int) -> Pieces:
             with pa.parquet.ParquetFile(path) as file:
                 mine, metadata = file.schema_arrow, file.metadata
         except (pa.ArrowException, OSError, ValueError):
-            raise FileProblem(f"{path!r} cannot be read as a Parquet file") from None
+            raise FileError(f"{path!r} cannot be read as a Parquet file") from None
         if schema is None:
             schema = mine
         _refuse_other_columns(schema, mine, paths[0], path)
@@ -150,9 +150,9 @@ def open_pieces(pattern: str, size: int) -> Pieces:
         gaps |= _gaps(metadata, mine)
     twice = sorted({name for name in schema.names if schema.names.count(name) > 1})
     if twice:
-        raise FileProblem(f"{paths[0]!r} has more than one column named {twice[0]!r}")
+        raise FileError(f"{paths[0]!r} has more than one column named {twice[0]!r}")
     if not first:
-        raise FileProblem(f"{pattern!r} holds no rows")
+        raise FileError(f"{pattern!r} holds no rows")
     empty = ArrowTable(without_views(schema.empty_table()))
     return Pieces(empty.columns, empty.index_columns, pieces, frozenset(gaps), empty)
 
@@ -169,15 +169,15 @@ def _find(pattern: str) -> list[str]:
     else:
         found = [path for path in glob.glob(pattern, recursive=True) if os.path.isfile(path)]
     if not found and os.path.isdir(pattern):
-        raise FileProblem(
+        raise FileError(
             f"there is no Parquet file in the folder {pattern!r} itself; for folders in it, name "
             f"{os.path.join(pattern, '**', '*.parquet')!r}"
         )
     if not found:
-        raise FileProblem(f"there is no Parquet file {pattern!r}")
+        raise FileError(f"there is no Parquet file {pattern!r}")
     for path in found:
         if not path.endswith(_ENDINGS):
-            raise FileProblem(
+            raise FileError(
                 f"{path!r} is no Parquet file by its name: the engine dask reads files that end in "
                 f"{' or '.join(_ENDINGS)}"
             )
@@ -197,15 +197,15 @@ def _refuse_other_columns(schema: Any, mine: Any, first: str, path: str) -> None
         return
     lacking = [name for name in schema.names if name not in mine.names]
     if lacking:
-        raise FileProblem(f"{path!r} lacks the column {lacking[0]!r}, which {first!r} has")
+        raise FileError(f"{path!r} lacks the column {lacking[0]!r}, which {first!r} has")
     more = [name for name in mine.names if name not in schema.names]
     if more:
-        raise FileProblem(f"{path!r} has the column {more[0]!r}, which {first!r} lacks")
+        raise FileError(f"{path!r} has the column {more[0]!r}, which {first!r} lacks")
     if mine.names != schema.names:
-        raise FileProblem(f"{path!r} has its columns in another order than {first!r}")
+        raise FileError(f"{path!r} has its columns in another order than {first!r}")
     for field, other in zip(mine, schema, strict=True):
         if field.type != other.type:
-            raise FileProblem(
+            raise FileError(
                 f"column {field.name!r} is {field.type} in {path!r} and {other.type} in {first!r}; "
                 "give it one type"
             )
@@ -308,21 +308,21 @@ def check_folders(folders: Mapping[str, Path], pieces: Pieces) -> None:
     for name, path in folders.items():
         real = os.path.realpath(path)
         if real in sources:
-            raise FileProblem(f"{name} {str(path)!r} is a file of the input; name a new folder")
+            raise FileError(f"{name} {str(path)!r} is a file of the input; name a new folder")
         if os.path.lexists(real) and not os.path.isdir(real):
-            raise FileProblem(f"{name} {str(path)!r} is a file; the engine dask writes a folder")
+            raise FileError(f"{name} {str(path)!r} is a file; the engine dask writes a folder")
         if os.path.isdir(real) and os.listdir(real):
-            raise FileProblem(f"{name} {str(path)!r} is a folder that is not empty; name a new one")
+            raise FileError(f"{name} {str(path)!r} is a folder that is not empty; name a new one")
         parent = os.path.dirname(real)
         if not os.path.isdir(parent):
-            raise FileProblem(f"{name} {str(path)!r}: there is no folder {str(path.parent)!r}")
+            raise FileError(f"{name} {str(path)!r}: there is no folder {str(path.parent)!r}")
         if not os.access(parent, os.W_OK | os.X_OK):
-            raise FileProblem(f"{name} {str(path)!r}: its folder cannot be written to")
+            raise FileError(f"{name} {str(path)!r}: its folder cannot be written to")
         for other, where in seen.items():
             if real == where:
-                raise FileProblem(f"{other} and {name} are the same folder, {str(path)!r}")
+                raise FileError(f"{other} and {name} are the same folder, {str(path)!r}")
             if os.path.commonpath((real, where)) in (real, where):
-                raise FileProblem(f"{other} and {name} are folders one in the other; name others")
+                raise FileError(f"{other} and {name} are folders one in the other; name others")
         seen[name] = real
 
 

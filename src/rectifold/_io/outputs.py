@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
-from rectifold._io.formats import FileProblem, format_of
+from rectifold._io.formats import FileError, format_of
 
 
 def check_outputs(
@@ -33,29 +33,29 @@ def check_outputs(
     for name, path in outputs.items():
         real = _real(name, path)
         if os.path.isdir(real):
-            raise FileProblem(f"{name} {str(path)!r} is a directory, not a file")
+            raise FileError(f"{name} {str(path)!r} is a directory, not a file")
         try:
             _ = format_of(path) if tables else None
-        except FileProblem as problem:
-            raise FileProblem(f"{name}: {problem}") from None
+        except FileError as problem:
+            raise FileError(f"{name}: {problem}") from None
         folder = os.path.dirname(real)
         if os.path.exists(real) and not os.path.isfile(real):
-            raise FileProblem(f"{name} {str(path)!r} exists and is no ordinary file")
+            raise FileError(f"{name} {str(path)!r} exists and is no ordinary file")
         if not os.path.isdir(folder):
-            raise FileProblem(f"{name} {str(path)!r}: there is no folder {str(path.parent)!r}")
+            raise FileError(f"{name} {str(path)!r}: there is no folder {str(path.parent)!r}")
         if not os.access(folder, os.W_OK | os.X_OK):
-            raise FileProblem(f"{name} {str(path)!r}: its folder cannot be written to")
+            raise FileError(f"{name} {str(path)!r}: its folder cannot be written to")
         if source is not None and _same(real, os.path.realpath(source)):
-            raise FileProblem(f"{name} {str(path)!r} is the input itself; name another file")
+            raise FileError(f"{name} {str(path)!r} is the input itself; name another file")
         for other, where in seen.items():
             if _same(real, where):
-                raise FileProblem(f"{other} and {name} are the same file, {str(path)!r}")
+                raise FileError(f"{other} and {name} are the same file, {str(path)!r}")
         seen[name] = real
         try:
             _try_out(real)
         except OSError as problem:
             # Some folders, such as /proc, refuse what their permissions allow.
-            raise FileProblem(
+            raise FileError(
                 f"{name} {str(path)!r}: its folder cannot be written to ({problem.strerror})"
             ) from None
 
@@ -67,7 +67,7 @@ def _real(name: str, path: Path) -> str:
             os.stat(real)
     except (OSError, ValueError) as problem:
         reason = getattr(problem, "strerror", None) or problem
-        raise FileProblem(f"{name} {str(path)!r} cannot be written: {reason}") from None
+        raise FileError(f"{name} {str(path)!r} cannot be written: {reason}") from None
     return real
 
 

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from rectifold._io.formats import FileProblem, Format
+from rectifold._io.formats import FileError, Format
 
 BOM = "\ufeff"
 
@@ -86,7 +86,7 @@ class RecordFile:
         """Refuse a file that is no longer what it was when it was opened first."""
         now = self._path.stat()
         if (now.st_size, now.st_mtime_ns) != self._state:
-            raise FileProblem(f"{self._name} was changed by somebody while it was read")
+            raise FileError(f"{self._name} was changed by somebody while it was read")
 
     def _find_delimiter(self) -> str:
         header = next((line for line in self._lines() if line.strip()), "")
@@ -102,14 +102,14 @@ class RecordFile:
             with opened(self._path, "rt", encoding=self._encoding, newline="") as lines:
                 yield from lines
         except (gzip.BadGzipFile, EOFError, zlib.error):
-            raise FileProblem(f"{self._name} is not a whole gzip file, as its name says") from None
+            raise FileError(f"{self._name} is not a whole gzip file, as its name says") from None
         except UnicodeError:
-            raise FileProblem(
+            raise FileError(
                 f"{self._name} is not {self._encoding} text{self._undecodable_line()}; "
                 "name its encoding with --encoding, for example --encoding latin-1"
             ) from None
         except OSError as problem:
-            raise FileProblem(f"{self._name} cannot be read: {problem.strerror}") from None
+            raise FileError(f"{self._name} cannot be read: {problem.strerror}") from None
 
     def _undecodable_line(self) -> str:
         # Text is decoded in blocks, so the error itself cannot tell the line.
@@ -142,7 +142,7 @@ class RecordFile:
         try:
             for cells in reader:
                 if ended and raw:
-                    raise FileProblem(
+                    raise FileError(
                         f"{self._name}: a quote in the record at line {line} is never closed"
                     )
                 if ended:
@@ -152,7 +152,7 @@ class RecordFile:
                 header = header or cells
                 if cells and len(cells) != len(header):
                     cell = "cell" if len(cells) == 1 else "cells"
-                    raise FileProblem(
+                    raise FileError(
                         f"{self._name}: line {line} has {len(cells)} {cell}, the header "
                         f"{len(header)}{self._other_delimiter(header)}"
                     )
@@ -160,7 +160,7 @@ class RecordFile:
                 raw.clear()
                 line = reader.line_num + 1
         except csv.Error as problem:
-            raise FileProblem(f"{self._name}: line {line} cannot be read: {problem}") from None
+            raise FileError(f"{self._name}: line {line} cannot be read: {problem}") from None
 
     def _other_delimiter(self, header: list[str]) -> str:
         # A header like "price, EUR;label" holds a comma, and its file is one by semicolons.
@@ -176,7 +176,7 @@ def _check_encoding(encoding: str) -> None:
     try:
         "".encode(encoding)
     except (LookupError, ValueError):
-        raise FileProblem(f"there is no encoding {encoding!r}") from None
+        raise FileError(f"there is no encoding {encoding!r}") from None
     # Some encodings of Python are for host names and the like: lines do not come back from them.
     lines = ["a,b\r\n", "1,2\n"]
     file = io.BytesIO()
@@ -188,4 +188,4 @@ def _check_encoding(encoding: str) -> None:
     except (OSError, ValueError):
         good = False
     if not good:
-        raise FileProblem(f"{encoding!r} is no encoding of text files")
+        raise FileError(f"{encoding!r} is no encoding of text files")

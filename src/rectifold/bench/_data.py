@@ -15,9 +15,9 @@ import numpy as np
 from imblearn.datasets import fetch_datasets
 
 from rectifold._core.utils import Ints, did_you_mean, in_unicode
-from rectifold._io import FileProblem, open_table
+from rectifold._io import FileError, open_table
 from rectifold.datasets import PAPER_DATASETS
-from rectifold.model_selection._registry import BenchProblem
+from rectifold.model_selection._registry import BenchError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -68,7 +68,7 @@ class Source:
     def __post_init__(self) -> None:
         object.__setattr__(self, "name", in_unicode(self.name))
         if self.path and self.name in PAPER_DATASETS:
-            raise BenchProblem(
+            raise BenchError(
                 f"{self.name!r} is one of the paper's data sets, whose figures would stand beside "
                 f"those of {self.path!r}: give yours another name"
             )
@@ -147,7 +147,7 @@ def paper_sources(names: Sequence[str], home: str | Path | None = None) -> list[
     """
     for name in names:
         if name not in PAPER_DATASETS:
-            raise BenchProblem(
+            raise BenchError(
                 f"there is no data set {name!r}{did_you_mean(name, PAPER_DATASETS, list_all=True)}"
             )
     home = None if home is None else str(home)
@@ -168,7 +168,7 @@ def fetch(sources: Sequence[Source], *, download: bool) -> None:
     if missing and not download:
         names = ", ".join(source.name for source in missing)
         where = f"under {missing[0].home!r}" if missing[0].home else "in scikit-learn's data folder"
-        raise BenchProblem(
+        raise BenchError(
             f"these data sets are not {where}: {names}; allow their download (--download), or name "
             "the folder that has them (--data-home)"
         )
@@ -249,7 +249,7 @@ def read_table(source: Source, least: int = LEAST) -> tuple[pd.DataFrame, Ints, 
     try:
         table = open_table(path)
         if source.target not in table.columns:
-            raise BenchProblem(
+            raise BenchError(
                 f"{str(path)!r} has no column {source.target!r}"
                 f"{did_you_mean(source.target, table.columns)}"
             )
@@ -257,20 +257,20 @@ def read_table(source: Source, least: int = LEAST) -> tuple[pd.DataFrame, Ints, 
             name for name in table.columns if name not in {source.target, *table.index_columns}
         ]
         frame = table.frame([*features, source.target])
-    except FileProblem as problem:
-        raise BenchProblem(str(problem)) from problem
+    except FileError as problem:
+        raise BenchError(str(problem)) from problem
     if not features:
-        raise BenchProblem(f"{str(path)!r} has no column besides its target")
+        raise BenchError(f"{str(path)!r} has no column besides its target")
     labels = frame[source.target]
     if labels.isna().any():
-        raise BenchProblem(
+        raise BenchError(
             f"{int(labels.isna().sum())} rows of {str(path)!r} have no label: leave them out first"
         )
     counts = labels.value_counts()
     # A categorical column may have categories that no row has.
     counts = counts[counts > 0]
     if len(counts) != 2:
-        raise BenchProblem(
+        raise BenchError(
             f"target {source.target!r} of {str(path)!r} has {len(counts)} classes, and experiments "
             "are on two"
         )
@@ -278,7 +278,7 @@ def read_table(source: Source, least: int = LEAST) -> tuple[pd.DataFrame, Ints, 
     rarer = max(counts[counts == counts.min()].index, key=str)
     y = (labels == rarer).to_numpy(dtype=np.intp)
     if y.sum() < least:
-        raise BenchProblem(
+        raise BenchError(
             f"{str(path)!r} has {int(y.sum())} rows of its rarer class {str(rarer)!r}; at least "
             f"{least} are needed to train and to test"
         )
@@ -312,13 +312,13 @@ def read_arrays(path: Path, *names: str) -> tuple[Any, ...]:
         with np.load(path, allow_pickle=False) as file:
             return tuple(file[name] for name in names)
     except FileNotFoundError:
-        raise BenchProblem(f"there is no file {str(path)!r}") from None
+        raise BenchError(f"there is no file {str(path)!r}") from None
     except KeyError as problem:
-        raise BenchProblem(f"{str(path)!r} lacks an array: {problem.args[0]}") from problem
+        raise BenchError(f"{str(path)!r} lacks an array: {problem.args[0]}") from problem
     except (OSError, ValueError, EOFError, AttributeError, TypeError) as problem:
-        raise BenchProblem(f"{str(path)!r} can't be read as arrays: {problem}") from problem
+        raise BenchError(f"{str(path)!r} can't be read as arrays: {problem}") from problem
     except (zipfile.BadZipFile, zlib.error) as problem:
-        raise BenchProblem(f"{str(path)!r} is damaged: {problem}") from problem
+        raise BenchError(f"{str(path)!r} is damaged: {problem}") from problem
 
 
 def fingerprint(X: Any, y: Ints) -> str:

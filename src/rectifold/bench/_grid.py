@@ -13,7 +13,7 @@ from rectifold.bench._protocols import PROTOCOLS, TRAIN_ONLY
 from rectifold.model_selection._registry import (
     CLASSIFIERS,
     METHODS,
-    BenchProblem,
+    BenchError,
     Entry,
     refuse_twice,
 )
@@ -145,11 +145,11 @@ class Grid:
         object.__setattr__(self, "seeds", tuple(int(seed) for seed in self.seeds))
         for seed in self.seeds:
             if not 0 <= seed <= _LARGEST_SEED:
-                raise BenchProblem(f"a seed must be from 0 to {_LARGEST_SEED}, not {seed}")
+                raise BenchError(f"a seed must be from 0 to {_LARGEST_SEED}, not {seed}")
         for name in self.protocols:
             if name not in PROTOCOLS:
                 known = did_you_mean(name, PROTOCOLS, list_all=True)
-                raise BenchProblem(f"there is no protocol {name!r}{known}")
+                raise BenchError(f"there is no protocol {name!r}{known}")
         named: list[tuple[str, list[str | int]]] = [
             ("data set", [source.name for source in self.sources]),
             ("method", [entry.name for entry in self.methods]),
@@ -159,7 +159,7 @@ class Grid:
         ]
         for what, names in named:
             if not names:
-                raise BenchProblem(f"an experiment needs at least one {what}")
+                raise BenchError(f"an experiment needs at least one {what}")
             refuse_twice(what, names)
 
     def __len__(self) -> int:

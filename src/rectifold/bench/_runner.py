@@ -20,7 +20,7 @@ from rectifold.bench._data import Shape, fetch, measure
 from rectifold.bench._grid import Grid, Key, Task
 from rectifold.bench._store import FAILED, OK, TIMED_OUT, Store
 from rectifold.bench._worker import BEGIN, RESAMPLING, ROW, row_of, serve
-from rectifold.model_selection._registry import WRAPPER, BenchProblem
+from rectifold.model_selection._registry import WRAPPER, BenchError
 
 #: Seconds between two looks at the clock.
 _TICK = 0.5
@@ -130,9 +130,9 @@ def run(
     1   loans   None         LR    42     ok   0.82
     """
     if time_limit is not None and not time_limit > 0:
-        raise BenchProblem(f"the time limit must be a number of seconds above 0, not {time_limit}")
+        raise BenchError(f"the time limit must be a number of seconds above 0, not {time_limit}")
     if n_jobs == 0:
-        raise BenchProblem("n_jobs must be a whole number other than 0")
+        raise BenchError("n_jobs must be a whole number other than 0")
     for entry in (*grid.methods, *grid.classifiers):
         # Whatever can't be made is refused now; a wrapper needs something to wrap.
         _ = entry.wrap(None, 0) if entry.kind == WRAPPER else entry.make(0)
@@ -156,7 +156,7 @@ def _refuse_other_meanings(store: Store, grid: Grid, shapes: dict[str, Shape]) -
     known = rows[["dataset", "data_fingerprint"]].drop_duplicates()
     for name, fingerprint in known.itertuples(index=False):
         if name in shapes and shapes[name].fingerprint != fingerprint:
-            raise BenchProblem(
+            raise BenchError(
                 f"the store {str(store.folder)!r} has results on other data of the name {name!r}: "
                 "name another store, or rename the data set"
             )
@@ -164,7 +164,7 @@ def _refuse_other_meanings(store: Store, grid: Grid, shapes: dict[str, Shape]) -
         paths = {entry.name: entry.path for entry in entries}
         for name, path in rows[[what, f"{what}_path"]].drop_duplicates().itertuples(index=False):
             if paths.get(name, path) != path:
-                raise BenchProblem(
+                raise BenchError(
                     f"the store {str(store.folder)!r} has results of another {what} of the name "
                     f"{name!r}, {path}: give this one another name"
                 )
@@ -257,7 +257,7 @@ class _Crew:
                 worker.process.join(timeout=5)
                 code = worker.process.exitcode
                 if not worker.spoke:
-                    raise BenchProblem(
+                    raise BenchError(
                         f"a worker process ended with exit code {code} before it could begin; a "
                         "script that calls run() must do so under if __name__ == '__main__'"
                     ) from None

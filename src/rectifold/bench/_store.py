@@ -17,7 +17,7 @@ from filelock import FileLock, Timeout
 
 from rectifold._core.utils import in_unicode
 from rectifold._io import whole_files
-from rectifold.model_selection._registry import BenchProblem
+from rectifold.model_selection._registry import BenchError
 from rectifold.model_selection._scores import SCORES
 
 #: Goes up when stores of an older rectifold can't be read or added to.
@@ -208,7 +208,7 @@ class Store:
             # `busy` may hold it for a moment.
             lock.acquire(timeout=1)
         except Timeout:
-            raise BenchProblem(f"another run is adding to the store {str(self.folder)!r}") from None
+            raise BenchError(f"another run is adding to the store {str(self.folder)!r}") from None
         try:
             self._compact()
             self._file = open(self.journal, "ab")  # noqa: SIM115 - closed below
@@ -277,7 +277,7 @@ class Store:
         for folder in (self.folder, *self.folder.parents):
             if folder.exists():
                 if not folder.is_dir():
-                    raise BenchProblem(f"{str(folder)!r} is a file, and a store is a folder")
+                    raise BenchError(f"{str(folder)!r} is a file, and a store is a folder")
                 break
         if self.results.exists():
             self._check(self._mark())
@@ -298,7 +298,7 @@ class Store:
         try:
             metadata = pq.read_schema(self.results).metadata or {}
         except (pa.ArrowInvalid, OSError) as problem:
-            raise BenchProblem(
+            raise BenchError(
                 f"{str(self.results)!r} can't be read as Parquet: {problem}"
             ) from problem
         return metadata.get(MARK, b"").decode(errors="replace")
@@ -307,11 +307,11 @@ class Store:
         if str(mark) == self.layout.mark:
             return
         if mark in ("", None):
-            raise BenchProblem(
+            raise BenchError(
                 f"{str(self.folder)!r} holds results that rectifold bench did not write; name "
                 "another folder"
             )
-        raise BenchProblem(
+        raise BenchError(
             f"the store {str(self.folder)!r} has format {mark}, and format {self.layout.mark} is "
             "needed here: name another folder, or use the command or the version that wrote it"
         )
@@ -338,7 +338,7 @@ class Store:
             elif ours and isinstance(row, dict) and set(self.layout.key) <= set(row):
                 yield row
             else:
-                raise BenchProblem(
+                raise BenchError(
                     f"{str(self.journal)!r} has a line that no run wrote: {line[:60]!r}"
                 )
 

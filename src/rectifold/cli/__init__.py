@@ -88,14 +88,14 @@ def _kill_is_ctrl_c() -> Iterator[None]:
 def _dispatch(arguments: list[str]) -> int:
     import typer
 
-    from rectifold._io import FileProblem
+    from rectifold._io import FileError
     from rectifold.cli.commands import app
-    from rectifold.cli.errors import UsageProblem
+    from rectifold.cli.errors import UsageError
     from rectifold.cli.interrupt import Stopped
 
     try:
         code = typer.main.get_command(app)(arguments, "rectifold", standalone_mode=False)
-    except (FileProblem, UsageProblem) as problem:
+    except (FileError, UsageError) as problem:
         return _fail(str(problem))
     except Stopped as stopped:
         return _fail(str(stopped), code=130)

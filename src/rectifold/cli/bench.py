@@ -14,7 +14,7 @@ import typer
 
 from experiments.deep import __main__ as deep_commands
 from rectifold.cli import options
-from rectifold.cli.errors import UsageProblem
+from rectifold.cli.errors import UsageError
 from rectifold.cli.interrupt import Stopped
 
 if TYPE_CHECKING:
@@ -165,13 +165,13 @@ def _ready() -> Iterator[None]:
     if os.getcwd() not in sys.path:
         sys.path.insert(0, os.getcwd())
     if any(importlib.util.find_spec(name) is None for name in EXTRA):
-        raise UsageProblem('experiments need their extra: pip install "rectifold[bench]"')
-    from rectifold.bench import BenchProblem
+        raise UsageError('experiments need their extra: pip install "rectifold[bench]"')
+    from rectifold.bench import BenchError
 
     try:
         yield
-    except BenchProblem as problem:
-        raise UsageProblem(str(problem)) from problem
+    except BenchError as problem:
+        raise UsageError(str(problem)) from problem
 
 
 def _sources(
@@ -218,5 +218,5 @@ def _existing(folder: Path, *, deep: bool = False) -> Store:
     store.check()
     if not store.exists() or store.read().empty:
         command = "rectifold bench deep" if deep else "rectifold bench run"
-        raise UsageProblem(f"there are no results in {str(folder)!r}; `{command}` makes them")
+        raise UsageError(f"there are no results in {str(folder)!r}; `{command}` makes them")
     return store

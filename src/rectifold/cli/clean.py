@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from rectifold._core.utils import timed
 from rectifold._io import Table, check_outputs, format_of, open_table, whole_files
 from rectifold.cli.clean_report import report_bytes
-from rectifold.cli.errors import UsageProblem, in_words_of_the_command_line
+from rectifold.cli.errors import UsageError, in_words_of_the_command_line
 from rectifold.cli.table_input import features_of, read_rows
 from rectifold.cli.target_column import classes_named
 
@@ -160,7 +160,7 @@ def check_added(columns: Sequence[str], request: Request) -> None:
     """Refuse columns of a table that bear the name of one that --removed adds."""
     taken = [name for name in ADDED if name in columns and name not in request.drop]
     if request.removed is not None and taken:
-        raise UsageProblem(
+        raise UsageError(
             f"--removed would add a column {taken[0]!r}, which the table has already; "
             "leave that out with --drop"
         )
@@ -182,7 +182,7 @@ def _rectify(
         try:
             gmr.fit_resample(features, labels)
         except (ValueError, TypeError) as problem:
-            raise UsageProblem(in_words_of_the_command_line(str(problem))) from problem
+            raise UsageError(in_words_of_the_command_line(str(problem))) from problem
     said = {
         in_words_of_the_command_line(str(warning.message)): warning.category
         for warning in caught

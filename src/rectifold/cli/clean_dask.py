@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import rectifold
 from rectifold._core.utils import timed
 from rectifold.cli.clean import FACTS, Request, check_added, explain
-from rectifold.cli.errors import UsageProblem, in_words_of_the_command_line
+from rectifold.cli.errors import UsageError, in_words_of_the_command_line
 from rectifold.cli.table_input import features_of
 from rectifold.cli.target_column import classes_named, read_labels
 
@@ -50,7 +50,7 @@ def clean_on_cluster(request: Request, scheduler: str | None, cores: int) -> dic
         from rectifold.dask import GMR
         from rectifold.dask._plan import bytes_of
     except ImportError:
-        raise UsageProblem('--engine dask needs its extra: pip install "rectifold[dask]"') from None
+        raise UsageError('--engine dask needs its extra: pip install "rectifold[dask]"') from None
     from rectifold._io.multi_file import check_folders, open_pieces
     from rectifold.report._messages import warnings_of
 
@@ -61,7 +61,7 @@ def clean_on_cluster(request: Request, scheduler: str | None, cores: int) -> dic
     try:
         size = bytes_of(gmr.block_size)
     except ValueError as problem:
-        raise UsageProblem(in_words_of_the_command_line(str(problem))) from None
+        raise UsageError(in_words_of_the_command_line(str(problem))) from None
     seconds: dict[str, float] = {}
     with timed(seconds, "read"):
         pieces = open_pieces(str(request.source), size)
@@ -93,7 +93,7 @@ def clean_on_cluster(request: Request, scheduler: str | None, cores: int) -> dic
         except ConnectionError:
             raise
         except (ValueError, TypeError, RuntimeError) as problem:
-            raise UsageProblem(in_words_of_the_command_line(str(problem))) from problem
+            raise UsageError(in_words_of_the_command_line(str(problem))) from problem
     said = dict.fromkeys(
         in_words_of_the_command_line(str(warning.message))
         for warning in caught
@@ -124,19 +124,17 @@ def clean_on_cluster(request: Request, scheduler: str | None, cores: int) -> dic
 
 def _refuse(request: Request) -> None:
     if request.report is not None:
-        raise UsageProblem(
+        raise UsageError(
             "--report is for tables that fit in memory: leave it out with --engine dask"
         )
     if request.settings.get("space") == "heom":
-        raise UsageProblem("--space must be auto or none with --engine dask, not heom")
+        raise UsageError("--space must be auto or none with --engine dask, not heom")
     if request.missing_target == "keep":
-        raise UsageProblem("--missing-target must be error or drop with --engine dask, not keep")
+        raise UsageError("--missing-target must be error or drop with --engine dask, not keep")
     for name in ("target_recall", "time_budget"):
         if name in request.settings:
             option = f"--{name.replace('_', '-')}"
-            raise UsageProblem(
-                f"{option} is for approximate neighbours, and --engine dask is exact"
-            )
+            raise UsageError(f"{option} is for approximate neighbours, and --engine dask is exact")
 
 
 def _on_space(gmr: Any, request: Request) -> list[str]:
@@ -172,12 +170,12 @@ def _client(scheduler: str | None, cores: int) -> Iterator[None]:
     try:
         client = Client(scheduler, timeout=_PATIENCE)
     except (OSError, ValueError) as problem:
-        raise UsageProblem(
+        raise UsageError(
             f"--scheduler: no scheduler of Dask answers at {scheduler!r} ({problem})"
         ) from None
     with client:
         if not client.nthreads():
-            raise UsageProblem(f"--scheduler: {scheduler!r} has no workers; start some first")
+            raise UsageError(f"--scheduler: {scheduler!r} has no workers; start some first")
         yield
 
 
@@ -215,7 +213,7 @@ class _Labelled:
         labels, missing, _ = read_labels(column, is_text=False, missing_labels=self.missing_labels)
         if missing.any() and self.missing_target == "error":
             first = piece.first + int(missing.argmax())
-            raise UsageProblem(
+            raise UsageError(
                 f"target {self.name!r}: row {first} (counted from 0) has no label, and others may "
                 "not either; --missing-target drop leaves them out"
             )

@@ -47,9 +47,9 @@ def report_bytes(
 
     from rectifold.report import Report
 
-    assert record.exhibits is not None
+    assert record._trace is not None
     assert request.report is not None
-    rows = record.exhibits.rows
+    rows = record._trace.rows
     if request.ignore:
         # Identifiers tell nothing about distances, and everything about which row is meant.
         ignored = table.frame(request.ignore, verbatim=request.ignore).loc[~missing]

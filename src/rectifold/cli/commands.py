@@ -17,7 +17,7 @@ from rectifold.cli.bench import app as bench_app
 from rectifold.cli.clean import Request, clean_file
 from rectifold.cli.clean_dask import clean_on_cluster
 from rectifold.cli.compare import compare
-from rectifold.cli.errors import UsageProblem
+from rectifold.cli.errors import UsageError
 from rectifold.cli.interrupt import stoppable
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
@@ -205,7 +205,7 @@ def clean(
     The rows that stay are written as they were, in their order; --removed tells why others went.
     """
     if output is None and report is None and not dry_run:
-        raise UsageProblem(
+        raise UsageError(
             "-o names the file to write; without one, --report makes a page and --dry-run only "
             "shows what would go"
         )
@@ -253,7 +253,7 @@ def clean(
         else:
             for option, value in (("--scheduler", scheduler), ("--block-size", block_size)):
                 if value is not None:
-                    raise UsageProblem(f"{option} is for --engine dask")
+                    raise UsageError(f"{option} is for --engine dask")
             result = clean_file(request)
     terminal.show_notes(result["notes"])
     if as_json:

@@ -13,7 +13,7 @@ import typer
 
 from rectifold.cli import arguments, options
 from rectifold.cli.bench import EXTRA
-from rectifold.cli.errors import UsageProblem, in_words_of_the_command_line
+from rectifold.cli.errors import UsageError, in_words_of_the_command_line
 from rectifold.cli.interrupt import stoppable
 from rectifold.cli.table_input import features_of, read_rows
 from rectifold.cli.target_column import classes_named
@@ -92,7 +92,7 @@ def compare(
     names = {"classifiers": options.names(classifier), "methods": options.names(method)}
     settings |= {name: given for name, given in names.items() if given}
     if html is not None and any(importlib.util.find_spec(name) is None for name in EXTRA):
-        raise UsageProblem('--html needs an extra: pip install "rectifold[bench]"')
+        raise UsageError('--html needs an extra: pip install "rectifold[bench]"')
     from rectifold._io import check_outputs, open_table, write_whole
     from rectifold.cli import terminal
 
@@ -132,7 +132,7 @@ def _compare(X: Any, y: Any, settings: dict[str, Any]) -> Evaluation:
     try:
         return compare(X, y, **settings)
     except (ValueError, TypeError, ImportError) as problem:
-        raise UsageProblem(in_words_of_the_command_line(str(problem))) from problem
+        raise UsageError(in_words_of_the_command_line(str(problem))) from problem
 
 
 def _numbers(features: pd.DataFrame) -> Any:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rectifold._io import FileProblem, check_outputs, format_of, whole_files
+from rectifold._io import FileError, check_outputs, format_of, whole_files
 from rectifold.cli.clean import FACTS, explain
 
 if TYPE_CHECKING:
@@ -118,7 +118,7 @@ def _folder(folder: Path) -> Iterator[None]:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as problem:
-        raise FileProblem(f"--output-dir {str(folder)!r}: {problem.strerror}") from None
+        raise FileError(f"--output-dir {str(folder)!r}: {problem.strerror}") from None
     try:
         yield
     except BaseException:

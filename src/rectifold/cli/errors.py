@@ -57,7 +57,7 @@ _TRANSLATIONS = (
 )
 
 
-class UsageProblem(ValueError):  # noqa: N818 - it is shown to people, who read no class names
+class UsageError(ValueError):
     """What the caller asked for does not fit the table; the message is one sentence."""
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rectifold.cli.errors import UsageProblem
+from rectifold.cli.errors import UsageError
 
 if TYPE_CHECKING:
     from rectifold.bench import Source
@@ -28,7 +28,7 @@ def seed(option: str, text: str | None) -> int | None:
     """Read a whole number that NumPy takes for a seed."""
     number = whole(option, text, 0)
     if number is not None and number >= 2**32:
-        raise UsageProblem(f"{option} must be a whole number below 2^32, not {text!r}")
+        raise UsageError(f"{option} must be a whole number below 2^32, not {text!r}")
     return number
 
 
@@ -36,7 +36,7 @@ def share(option: str, text: str | None) -> float | None:
     """Read a number above 0, up to 1."""
     number = _number(text)
     if number is not None and not 0 < number <= 1:
-        raise UsageProblem(f"{option} must be a number above 0 and at most 1, not {text!r}")
+        raise UsageError(f"{option} must be a number above 0 and at most 1, not {text!r}")
     return number
 
 
@@ -49,7 +49,7 @@ def whole(option: str, text: str | None, least: int) -> int | None:
     except ValueError:
         number = least - 1
     if number < least:
-        raise UsageProblem(f"{option} must be a whole number of {least} or more, not {text!r}")
+        raise UsageError(f"{option} must be a whole number of {least} or more, not {text!r}")
     return number
 
 
@@ -58,7 +58,7 @@ def fraction(option: str, text: str | None) -> float | None:
     number = _number(text)
     # Written so that nan, which is neither below nor above, is refused too.
     if number is not None and not 0 <= number <= 1:
-        raise UsageProblem(f"{option} must be a number from 0 to 1, not {text!r}")
+        raise UsageError(f"{option} must be a number from 0 to 1, not {text!r}")
     return number
 
 
@@ -66,7 +66,7 @@ def positive(option: str, text: str | None) -> float | None:
     """Read a finite number above 0."""
     number = _number(text)
     if number is not None and not 0 < number < float("inf"):
-        raise UsageProblem(f"{option} must be a number above 0, not {text!r}")
+        raise UsageError(f"{option} must be a number above 0, not {text!r}")
     return number
 
 
@@ -80,7 +80,7 @@ def _number(text: str | None) -> float | None:
 def metric(name: str | None) -> str | None:
     """Refuse the one metric that takes a function."""
     if name == "pyfunc":
-        raise UsageProblem(
+        raise UsageError(
             "--metric pyfunc needs a function, which the command line cannot pass on: choose "
             "another metric, or clean with rectifold.GMR in Python"
         )
@@ -94,7 +94,7 @@ def cores(text: str) -> int:
     except ValueError:
         number = 0
     if number == 0:
-        raise UsageProblem(f"--n-jobs must be a whole number other than 0, not {text!r}")
+        raise UsageError(f"--n-jobs must be a whole number other than 0, not {text!r}")
     return number
 
 
@@ -104,7 +104,7 @@ def delimiter(text: str | None) -> str | None:
         return None
     character = "\t" if text.lower() in ("tab", "\\t") else text
     if len(character) != 1 or character in '"\r\n\0':
-        raise UsageProblem(
+        raise UsageError(
             f"--delimiter must be one character that is no quote and no line ending, not {text!r}"
         )
     return character
@@ -120,7 +120,7 @@ def own_tables(paths: list[Path], target: str | None) -> list[Source]:
     from rectifold.bench import Source
 
     if paths and target is None:
-        raise UsageProblem("--csv needs --target, the column of labels")
+        raise UsageError("--csv needs --target, the column of labels")
     if target is not None and not paths:
-        raise UsageProblem("--target is for tables of your own, and no --csv names one")
+        raise UsageError("--target is for tables of your own, and no --csv names one")
     return [Source(path.stem, str(path.resolve()), target or "") for path in paths]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from rectifold._core.utils import did_you_mean
 from rectifold._io import Table, format_of
-from rectifold.cli.errors import UsageProblem
+from rectifold.cli.errors import UsageError
 from rectifold.cli.target_column import check_missing, read_labels
 
 if TYPE_CHECKING:
@@ -75,15 +75,15 @@ def features_of(table: Columns, target: str, left_out: Mapping[str, Sequence[str
     for option, names in {"--target": [target], **left_out}.items():
         for name in names:
             if name not in columns:
-                raise UsageProblem(
+                raise UsageError(
                     f"{option}: there is no column {name!r}{did_you_mean(name, columns)}"
                 )
             if name == target and option != "--target":
-                raise UsageProblem(f"{option} names the target column {name!r} itself")
+                raise UsageError(f"{option} names the target column {name!r} itself")
     without = {target, *table.index_columns, *(one for names in left_out.values() for one in names)}
     features = [name for name in columns if name not in without]
     if not features:
-        raise UsageProblem("no column is left to compare rows by: all are dropped or ignored")
+        raise UsageError("no column is left to compare rows by: all are dropped or ignored")
     return features
 
 

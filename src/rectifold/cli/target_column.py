@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from rectifold._core.utils import did_you_mean
-from rectifold.cli.errors import UsageProblem
+from rectifold.cli.errors import UsageError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -59,7 +59,7 @@ def read_labels(
         found = labels.unique().tolist()
     except TypeError:
         name = repr(column.name)
-        raise UsageProblem(f"target {name} holds lists or the like, which are no labels") from None
+        raise UsageError(f"target {name} holds lists or the like, which are no labels") from None
     named = [label for label in found if str(label) in missing_labels]
     also_missing = labels.isin(named).to_numpy()
     missing[~missing] = also_missing
@@ -81,7 +81,7 @@ def read_labels(
             f"--missing-label {shlex.quote(label)}"
         )
     if is_text and _looks_like_regression([label for label in left if label not in likely]):
-        raise UsageProblem(
+        raise UsageError(
             f"target {column.name!r} holds {len(left)} distinct numbers with fractions, as a "
             "regression target does, and cleaning needs a class label"
         )
@@ -119,12 +119,12 @@ def check_missing(column: pd.Series[Any], missing: NDArray[np.bool_], action: st
     """
     target = column.name
     if missing.all():
-        raise UsageProblem(f"target {target!r}: no row has a label")
+        raise UsageError(f"target {target!r}: no row has a label")
     if action == "error" and missing.any():
         count = int(missing.sum())
         written = {cell.strip() for cell in column[missing] if isinstance(cell, str)} - {""}
         how = f" ({', '.join(map(repr, sorted(written)))})" if written else ""
-        raise UsageProblem(
+        raise UsageError(
             f"target {target!r}: {count:,} of {len(missing):,} rows have no label{how}, the "
             f"first is row {int(missing.argmax())} (counted from 0); "
             "--missing-target drop or keep says what becomes of them"
@@ -151,9 +151,7 @@ def classes_named(option: str, names: Sequence[str], labels: pd.Series[Any]) -> 
     known = {str(label): label for label in labels.unique().tolist()}
     for name in names:
         if name not in known:
-            raise UsageProblem(
-                f"{option}: there is no class {name!r}{did_you_mean(name, [*known])}"
-            )
+            raise UsageError(f"{option}: there is no class {name!r}{did_you_mean(name, [*known])}")
     return [known[name] for name in names]
 
 

@@ -97,8 +97,8 @@ class Rectification:
 
     classes: Labels
     sizes: Ints
-    thresholds: Thresholds
-    setting: Setting
+    _thresholds: Thresholds
+    _setting: Setting
     # The table, and how many rows each partition has.
     parts: Parts
     counts: tuple[int, ...]
@@ -178,10 +178,10 @@ class Rectification:
         Rectification
             What `GMR` with these thresholds would have recorded.
         """
-        thresholds = changed(self.thresholds, alpha=alpha, beta=beta, gamma=gamma)
+        thresholds = changed(self._thresholds, alpha=alpha, beta=beta, gamma=gamma)
         refuse_lost(self.outcomes)
-        outcomes, fates = decide(Cluster(), self.outcomes, self.sizes, thresholds, self.setting)
-        return replace(self, thresholds=thresholds, outcomes=outcomes, fates=fates)
+        outcomes, fates = decide(Cluster(), self.outcomes, self.sizes, thresholds, self._setting)
+        return replace(self, _thresholds=thresholds, outcomes=outcomes, fates=fates)
 
     def summary(self) -> dict[str, Any]:
         """Count what happened.
@@ -195,8 +195,8 @@ class Rectification:
             self.classes,
             self.sizes,
             self.fates,
-            self.thresholds,
-            self.setting,
+            self._thresholds,
+            self._setting,
             certified=self.n_certified,
         )
 
@@ -243,8 +243,8 @@ class Rectification:
             Target(values, self.classes, codes, self.sizes),
             Votes(**{name: together[name] for name in _VOTES}),
             Decisions(together["decision"], together["reason"]),
-            self.thresholds,
-            self.setting,
+            self._thresholds,
+            self._setting,
             together["certified"],
             index,
         )

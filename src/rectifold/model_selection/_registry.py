@@ -19,15 +19,15 @@ from rectifold._core.utils import did_you_mean
 WRAPPER = "wrapper"
 
 
-class BenchProblem(ValueError):  # noqa: N818 - it is shown to people, who read no class names
+class BenchError(ValueError):
     """What was asked of an experiment can't be done; the message is one sentence.
 
     Examples
     --------
-    >>> from rectifold.bench import BenchProblem, method
+    >>> from rectifold.bench import BenchError, method
     >>> try:
     ...     method("SMOT")
-    ... except BenchProblem as problem:
+    ... except BenchError as problem:
     ...     print(problem)
     there is no method 'SMOT'; did you mean 'SMOTE'? There are 'None', 'GMR', ...
     """
@@ -37,7 +37,7 @@ def refuse_twice(what: str, names: Sequence[str | int]) -> None:
     """Refuse names that results would share."""
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
-        raise BenchProblem(f"{what} {twice!r} is named twice")
+        raise BenchError(f"{what} {twice!r} is named twice")
 
 
 @dataclass(frozen=True)
@@ -195,18 +195,18 @@ def find(path: str) -> Any:
     """
     module, colon, name = path.partition(":")
     if not colon or not module or not name:
-        raise BenchProblem(f"{path!r} is no import path; write it as package.module:Name")
+        raise BenchError(f"{path!r} is no import path; write it as package.module:Name")
     try:
         found: Any = importlib.import_module(module)
     except Exception as problem:
         # The module is the user's: whatever it raises, they should read it.
-        raise BenchProblem(f"{path!r} can't be imported: {problem}") from problem
+        raise BenchError(f"{path!r} can't be imported: {problem}") from problem
     for part in name.split("."):
         if not hasattr(found, part):
-            raise BenchProblem(f"{path!r} can't be imported: {module!r} has no {part!r}")
+            raise BenchError(f"{path!r} can't be imported: {module!r} has no {part!r}")
         found = getattr(found, part)
     if not callable(found):
-        raise BenchProblem(f"{path!r} is no class and no function that makes an estimator")
+        raise BenchError(f"{path!r} is no class and no function that makes an estimator")
     return found
 
 
@@ -330,25 +330,25 @@ def _named(name: str, known: Mapping[str, Entry], what: str, kind: str, needs: s
             return entry
     label, equals, path = name.rpartition("=")
     if ":" not in path or (equals and not re.fullmatch(r"[\w.+-]+", label)):
-        raise BenchProblem(
+        raise BenchError(
             f"there is no {what} {name!r}{did_you_mean(name, list(known), list_all=True)}"
         )
     label = label or path.partition(":")[2]
     for entry in known.values():
         if label.lower() in (entry.name.lower(), entry.short.lower()):
-            raise BenchProblem(
+            raise BenchError(
                 f"{name!r}: the name {label!r} is taken by {entry.path or 'no sampling'}; give "
                 f"yours another with name={path}"
             )
     if label.lower() == "avg":
-        raise BenchProblem(f"{name!r}: {label!r} is what tables call averages; choose another name")
+        raise BenchError(f"{name!r}: {label!r} is what tables call averages; choose another name")
     entry = Entry(label, label, path, kind)
     try:
         estimator = entry.make(0)
-    except BenchProblem:
+    except BenchError:
         raise
     except Exception as problem:
-        raise BenchProblem(f"{path!r} makes no estimator without arguments: {problem}") from problem
+        raise BenchError(f"{path!r} makes no estimator without arguments: {problem}") from problem
     if not hasattr(estimator, needs):
-        raise BenchProblem(f"{path!r} is no {what}: what it makes has no {needs}")
+        raise BenchError(f"{path!r} is no {what}: what it makes has no {needs}")
     return entry

@@ -53,7 +53,7 @@ def draw_boundaries(axes: Any, scene: Scene, rows: Bools, estimator: Any) -> Ent
         ("before", rows, GREY, "--"),
         ("after", rows & ~scene.record.removed, INK, "-"),
     ):
-        present, codes = np.unique(scene.record.target.codes[some], return_inverse=True)
+        present, codes = np.unique(scene.record._target.codes[some], return_inverse=True)
         if len(present) < 2:
             continue
         model = clone(estimator).fit(scene.points[some], codes)

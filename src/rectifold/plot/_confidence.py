@@ -54,7 +54,7 @@ def plot_confidence(gmr: Any, *, axes: Any = None) -> npt.NDArray[Any]:
     ['0 (strict): 828 rows', '1 (protected): 172 rows']
     """
     record = record_of(gmr)
-    order = size_order(record.target.sizes)
+    order = size_order(record._target.sizes)
     with mpl.rc_context(STYLE):
         size = (7.5, 1.1 + 1.9 * len(order))
         panels = make_panels(axes, len(order), nrows=len(order), figsize=size, sharex=True)
@@ -68,10 +68,10 @@ def plot_confidence(gmr: Any, *, axes: Any = None) -> npt.NDArray[Any]:
 
 
 def _draw_class(axes: Any, record: Rectification, code: int) -> None:
-    mine = record.target.codes == code
+    mine = record._target.codes == code
     below = np.zeros(len(_EDGES) - 1)
     for decision, looks in _bar_looks(class_look(record, code)[0]).items():
-        rows = mine & (record.decisions.decision == decision)
+        rows = mine & (record._decisions.decision == decision)
         counts = np.histogram(record.confidence[rows], _EDGES)[0]
         axes.bar(_EDGES[:-1], counts, _EDGES[1], below, align="edge", **looks)
         below += counts
@@ -96,14 +96,14 @@ def _bar_looks(colour: str) -> dict[int, dict[str, Any]]:
 
 def _thresholds(record: Rectification, code: int) -> list[tuple[float, str]]:
     """Where lines stand, and what they say: none for a class that can't lose rows."""
-    thresholds, role = record.thresholds, record.setting.role(code)
-    large = can_lose(code, record.target.sizes, thresholds.min_minority)
+    thresholds, role = record._thresholds, record._setting.role(code)
+    large = can_lose(code, record._target.sizes, thresholds.min_minority)
     if role == "untouched" or not large:
         return []
     if role == "protected":
         return [(1 - thresholds.beta, f"1 - beta = {1 - thresholds.beta:.3g}")]
     lines = [(thresholds.alpha, f"alpha = {thresholds.alpha:.3g}")]
-    if len(record.classes) == 2 and size_order(record.target.sizes)[0] == code:
+    if len(record.classes) == 2 and size_order(record._target.sizes)[0] == code:
         lines.append((0.5, "even vote"))
     return lines
 

@@ -97,7 +97,7 @@ def plot_rectification(
     points, names = coordinates(record, X, embedding)
     row = telling(record) if row is None else check_row(row, len(points))
     sample = np.zeros(len(points), dtype=bool)
-    sample[sample_rows(record.target.codes, record.target.sizes, MOST)] = True
+    sample[sample_rows(record._target.codes, record._target.sizes, MOST)] = True
     scene = set_scene(record, points, sample)
     with mpl.rc_context(STYLE):
         panels = make_panels(axes, 3, ncols=3, figsize=(15, 6))
@@ -122,13 +122,13 @@ def _draw_original(axes: Any, scene: Scene) -> None:
     unseen = {"not drawn": int((~scene.shown).sum()), "out of view": scene.out_of_view}
     entries += [plain_entry(f"{what} ({count:,})") for what, count in unseen.items() if count]
     add_legend(axes, entries, ncols=2)
-    axes.set_title("(a) original: " + _in_words(scene.record, scene.record.target.sizes))
+    axes.set_title("(a) original: " + _in_words(scene.record, scene.record._target.sizes))
 
 
 def _draw_cleaned(axes: Any, scene: Scene, sample: Bools, estimator: Any) -> None:
     record = scene.record
     draw_rows(axes, scene, scene.shown & ~record.removed)
-    after = np.bincount(record.target.codes[~record.removed], minlength=len(record.classes))
+    after = np.bincount(record._target.codes[~record.removed], minlength=len(record.classes))
     axes.set_title("(c) cleaned: " + _in_words(record, after))
     if estimator is None:
         smooth = smooth_classifier(int((sample & ~record.removed).sum()))
@@ -142,5 +142,5 @@ def _draw_cleaned(axes: Any, scene: Scene, sample: Bools, estimator: Any) -> Non
 def _in_words(record: Rectification, counts: Ints) -> str:
     if len(counts) > 3:
         return f"{int(counts.sum()):,} rows of {len(counts)} classes"
-    order = size_order(record.target.sizes)
+    order = size_order(record._target.sizes)
     return ", ".join(f"{counts[code]:,} of {short_name(record.classes[code])}" for code in order)

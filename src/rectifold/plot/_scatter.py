@@ -73,7 +73,7 @@ def draw_rows(
     larger, fade : float
         Factors for the area and for the opacity.
     """
-    sizes, codes = scene.record.target.sizes, scene.record.target.codes
+    sizes, codes = scene.record._target.sizes, scene.record._target.codes
     for place, code in enumerate(size_order(sizes)):
         colour, shape = class_look(scene.record, code)
         some = scene.points[rows & (codes == code)]
@@ -107,7 +107,7 @@ def draw_marks(axes: Any, scene: Scene, size: float, zorder: int = 4) -> Entries
     # Hundreds of marks would be one blot.
     size *= float(np.clip(np.sqrt(200 / max(1, marked)), 0.5, 1))
     kinds = [
-        (f"removed: {reason}", record.removed & (record.decisions.reason == REASONS.index(reason)))
+        (f"removed: {reason}", record.removed & (record._decisions.reason == REASONS.index(reason)))
         for reason in MARKS
     ]
     looks = [{"marker": shape, "ms": size, "mec": INK} for shape in MARKS.values()]

@@ -29,14 +29,14 @@ _LISTED = 10
 
 def class_look(record: Rectification, code: int) -> tuple[str, str]:
     """Give the colour and the shape of a class: the largest always looks the same."""
-    place = int(np.flatnonzero(size_order(record.target.sizes) == code)[0])
+    place = int(np.flatnonzero(size_order(record._target.sizes) == code)[0])
     return COLOURS[place % len(COLOURS)], SHAPES[place % len(SHAPES)]
 
 
 def class_entries(record: Rectification) -> Entries:
     """List classes and their roles for a legend, the largest first."""
     entries: Entries = []
-    for code in size_order(record.target.sizes)[:_LISTED]:
+    for code in size_order(record._target.sizes)[:_LISTED]:
         colour, shape = class_look(record, code)
         line = Line2D([], [], ls="none", marker=shape, color=colour, ms=7, mew=0)
         entries.append((line, role_of(record, int(code))))
@@ -51,7 +51,7 @@ def plain_entry(text: str) -> tuple[Any, str]:
 
 def role_of(record: Rectification, code: int) -> str:
     """Name a class and its role."""
-    return f"{short_name(record.classes[code])} ({record.setting.role(code)})"
+    return f"{short_name(record.classes[code])} ({record._setting.role(code)})"
 
 
 def short_name(label: Any, most: int = 28) -> str:

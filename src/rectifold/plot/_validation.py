@@ -40,7 +40,7 @@ def coordinates(record: Rectification, X: Any, embedding: Any) -> tuple[Floats, 
     n = len(record.certified)
     if embedding is not None:
         return check_embedding(embedding, n), ("", "")
-    found = picture(record, rows_of(record.exhibits, n, X))
+    found = picture(record, rows_of(record._trace, n, X))
     if found is None:
         raise ValueError(
             "with metric='precomputed' rows have no coordinates: pass embedding=, an array with "

@@ -35,10 +35,10 @@ def telling(record: Rectification) -> int | None:
         The position of an intrusion or else of another row that was removed, spared or in
         question; None where the record keeps no neighbours.
     """
-    kept = record.exhibits.neighbours if record.exhibits else None
+    kept = record._trace.neighbours if record._trace else None
     if kept is None or not len(kept.rows):
         return None
-    removed, intrusion = record.removed[kept.rows], record.decisions.reason[kept.rows] == INTRUSION
+    removed, intrusion = record.removed[kept.rows], record._decisions.reason[kept.rows] == INTRUSION
     kinds = (removed & intrusion, removed, record.spared[kept.rows], ~removed)
     some = next(np.flatnonzero(kind) for kind in kinds if kind.any())
     heaviest = _weights(record, kept.indices[some], kept.distances[some]).max(axis=1)
@@ -73,12 +73,12 @@ def draw_vote(axes: Any, scene: Scene, row: int | None) -> Floats | None:
         return None
     # Nearest first, so that thin arrows end up on top of thick ones.
     for other, width in zip(near, THICKEST * weights / weights.max(), strict=True):
-        colour, shape = class_look(record, record.target.codes[other])
+        colour, shape = class_look(record, record._target.codes[other])
         looks: dict[str, Any] = {"color": colour, "lw": width, "shrinkA": 4, "shrinkB": 9}
         looks |= {"arrowstyle": "-|>", "mutation_scale": 5 + 2.5 * width, "zorder": 5}
         axes.add_patch(FancyArrowPatch(points[other], points[row], **looks))
         axes.scatter(*points[other], s=80, c=colour, marker=shape, ec="white", lw=0.8, zorder=6)
-    colour, shape = class_look(record, record.target.codes[row])
+    colour, shape = class_look(record, record._target.codes[row])
     axes.scatter(*points[row], s=190, c=colour, marker=shape, ec=INK, lw=2, zorder=7)
     # Neighbours of a row are so near in the plane, often, that all arrows would be a dot.
     sides = scene.window[1] - scene.window[0]
@@ -93,14 +93,14 @@ def draw_vote(axes: Any, scene: Scene, row: int | None) -> Floats | None:
 
 def _voters(record: Rectification, row: int | None) -> tuple[Ints, Floats]:
     """Who voted on a row, and with what weights: nobody where the record does not keep them."""
-    if record.exhibits is None or row is None:
+    if record._trace is None or row is None:
         return np.empty(0, dtype=np.intp), np.empty(0)
-    _, near, distances = record.exhibits.neighbours.of(np.array([row]))
+    _, near, distances = record._trace.neighbours.of(np.array([row]))
     return near.ravel(), _weights(record, near, distances).ravel()
 
 
 def _weights(record: Rectification, near: Ints, distances: Floats) -> Floats:
-    setting, target = record.setting, record.target
+    setting, target = record._setting, record._target
     return weigh(
         distances,
         target.codes[near],

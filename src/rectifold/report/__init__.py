@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from rectifold._core.projection import check_embedding
 from rectifold._core.trace import rows_of
 from rectifold._core.utils import Ints
-from rectifold._io import FileProblem, check_outputs, write_whole
+from rectifold._io import FileError, check_outputs, write_whole
 from rectifold.report._messages import warnings_of
 from rectifold.report._page import render, render_summary
 from rectifold.report._subset import Budget
@@ -98,7 +98,7 @@ class Report:
     ) -> None:
         n_rows = len(record.certified)
         self._record = record
-        self._X = rows_of(record.exhibits, n_rows, X)
+        self._X = rows_of(record._trace, n_rows, X)
         self._embedding = None if embedding is None else check_embedding(embedding, n_rows)
         self._told: dict[str, Any] = {
             "title": title or TITLE,
@@ -196,7 +196,7 @@ def notebook(record: Rectification) -> str | None:
     if find_spec("jinja2") is None:
         return None
     page, said = None, warnings_of(record)
-    if record.exhibits is not None:
+    if record._trace is not None:
         try:
             page = Report(record, budget=IN_A_NOTEBOOK).html()
         except Exception as problem:
@@ -221,7 +221,7 @@ def check_path(path: str | Path, name: str = "path") -> Path:
     """
     path = Path(path)
     if path.suffix.lower() not in _ENDINGS:
-        raise FileProblem(
+        raise FileError(
             f"{name} {str(path)!r} must end in .html, for a page, or in .json, for its data"
         )
     check_outputs({name: path}, tables=False)

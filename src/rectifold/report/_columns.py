@@ -42,7 +42,7 @@ def differences(record: Rectification, table: Columns) -> list[dict[str, Any]]:
     """
     sides = {}
     for code in range(len(record.classes)):
-        mine = record.target.codes == code
+        mine = record._target.codes == code
         gone, stayed = np.flatnonzero(mine & record.removed), np.flatnonzero(mine & ~record.removed)
         if len(gone) and len(stayed):
             sides[code] = gone, stayed

@@ -39,12 +39,12 @@ class Recorded(Protocol):
         ...
 
     @property
-    def thresholds(self) -> Thresholds:
+    def _thresholds(self) -> Thresholds:
         """What votes were compared with."""
         ...
 
     @property
-    def setting(self) -> Setting:
+    def _setting(self) -> Setting:
         """How the run was made."""
         ...
 
@@ -72,7 +72,7 @@ def warnings_of(record: Recorded) -> list[str]:
         One or two sentences each, the most important first.
     """
     facts = record.summary()
-    classes, thresholds = record.classes, record.thresholds
+    classes, thresholds = record.classes, record._thresholds
     sizes = np.array([one["before"] for one in facts["classes"]])
     if guarded(sizes, thresholds.min_minority):
         least = int(sizes.argmin())
@@ -83,8 +83,8 @@ def warnings_of(record: Recorded) -> list[str]:
     said = []
     accuracy = record.accuracy
     if accuracy is not None:
-        own = record.setting.engine == "approximate"
-        whose = "approximate" if own else f"those that {record.setting.engine} found"
+        own = record._setting.engine == "approximate"
+        whose = "approximate" if own else f"those that {record._setting.engine} found"
         missed = ""
         if accuracy.met is False:
             missed = f"target_recall = {accuracy.target:g} was not met. "
@@ -95,7 +95,7 @@ def warnings_of(record: Recorded) -> list[str]:
         said.append("Nothing was removed: no row met the thresholds.")
     for code, label in enumerate(classes):
         large = can_lose(code, sizes, thresholds.min_minority)
-        if not large and record.setting.role(code) != "untouched":
+        if not large and record._setting.role(code) != "untouched":
             said.append(
                 f"Class {named(label)} has {sizes[code]:,} rows, fewer than min_minority = "
                 f"{thresholds.min_minority}, and loses nothing."
@@ -104,7 +104,7 @@ def warnings_of(record: Recorded) -> list[str]:
         spared, removed = (facts["classes"][code][what] for what in ("spared", "removed"))
         if not spared:
             continue
-        if record.setting.role(code) == "protected":
+        if record._setting.role(code) == "protected":
             most = cap(thresholds.gamma, int(sizes[code]))
             said.append(
                 f"The cap of class {named(label)} was reached: {_spared(spared)}. "
@@ -120,7 +120,7 @@ def warnings_of(record: Recorded) -> list[str]:
     emptied = [named(label) for label in classes[left == 0]]
     if emptied:
         said.append(f"No row is left of class {', '.join(emptied)}.")
-    if alpha_is_idle(sizes, record.setting.strict) and thresholds.alpha <= 0.5:
+    if alpha_is_idle(sizes, record._setting.strict) and thresholds.alpha <= 0.5:
         said.append(
             f"alpha = {thresholds.alpha:g} has no effect: with two classes, a row whose own vote "
             "is below a half is predicted to be of the other class, and goes for that already. "
@@ -151,7 +151,7 @@ def python_call(record: Rectification) -> list[list[str]]:
         Names and values, as one would write them.
     """
     own = ("alpha", "beta", "gamma")
-    return [[name, text] for name, text in record.setting.arguments.items() if name not in own]
+    return [[name, text] for name, text in record._setting.arguments.items() if name not in own]
 
 
 def command_line(record: Rectification, given: Sequence[str] | None) -> dict[str, Any]:
@@ -173,7 +173,7 @@ def command_line(record: Rectification, given: Sequence[str] | None) -> dict[str
         return {"text": shlex.join(["rectifold", *given]), "without": []}
     words = ["rectifold", "clean", "TABLE.csv", "--target", "LABEL", "-o", "CLEANED.csv"]
     without = []
-    arguments = dict(record.setting.arguments)
+    arguments = dict(record._setting.arguments)
     # The command line makes sense of messy tables by default, the sampler takes numbers.
     space = arguments.pop("space", "None").strip("'")
     if space == "None":

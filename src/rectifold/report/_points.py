@@ -42,14 +42,14 @@ def points_of(
     dict
     """
     rows = choice.rows
-    codes = record.target.codes[rows]
+    codes = record._target.codes[rows]
     small = np.uint8 if len(record.classes) < 255 else np.uint16
     of_class = np.bincount(codes[choice.drawn], minlength=len(record.classes))
     named, labels = _labels_near(record, rows)
     points: dict[str, Any] = {
         "row": (rows if positions is None else positions[rows]).astype(np.int64),
         "class": codes.astype(small),
-        "predicted": record.votes.predicted[rows].astype(small),
+        "predicted": record._votes.predicted[rows].astype(small),
         "drawn": choice.drawn.astype(np.uint8),
         "question": choice.question.astype(np.int32),
         "confidence": record.confidence[rows].astype(np.float32),
@@ -57,13 +57,13 @@ def points_of(
         "agreed": (record.confidence[rows] == 1).astype(np.uint8),
         # With two classes it is what confidence leaves.
         "larger": (
-            None if len(record.classes) == 2 else record.votes.larger[rows].astype(np.float32)
+            None if len(record.classes) == 2 else record._votes.larger[rows].astype(np.float32)
         ),
         "near": named.astype(np.int32),
         "near_labels": labels.astype(small),
         "drawn_of_class": of_class.tolist(),
         "marked": int((record.removed | record.spared)[rows].sum()),
-        "names": _names(record.index, rows, positions),
+        "names": _names(record._index, rows, positions),
         "axes": None,
         "note": "Only distances were given, so there is nothing to draw: pass embedding=, an array "
         "with two coordinates for every row.",
@@ -83,13 +83,13 @@ def points_of(
 def _labels_near(record: Rectification, rows: Ints) -> tuple[Ints, Ints]:
     """Look up the labels of neighbours: where each row's are, or -1, and the labels."""
     where = np.full(len(rows), -1)
-    nothing = np.empty((0, record.setting.n_neighbors), dtype=np.intp)
-    if record.exhibits is None:
+    nothing = np.empty((0, record._setting.n_neighbors), dtype=np.intp)
+    if record._trace is None:
         return where, nothing
-    known, indices, _ = record.exhibits.neighbours.of(rows)
+    known, indices, _ = record._trace.neighbours.of(rows)
     at = np.flatnonzero(known)[:_LABELLED]
     where[at] = np.arange(len(at))
-    return where, record.target.codes[indices[:_LABELLED]]
+    return where, record._target.codes[indices[:_LABELLED]]
 
 
 def _names(index: Any, rows: Ints, positions: Ints | None) -> list[str] | None:
@@ -147,14 +147,14 @@ def told_of(
     left = max(0, budget.cells - len(told) * len(chosen))
     wide = {int(c) for c in by_importance[: left // max(1, len(others))]}
     near: dict[str, Any] = {"known": np.zeros(len(told), dtype=np.uint8)}
-    if record.exhibits is not None:
-        known, indices, distances = record.exhibits.neighbours.of(told)
+    if record._trace is not None:
+        known, indices, distances = record._trace.neighbours.of(told)
         weights = weigh(
             distances,
-            record.target.codes[indices],
-            record.target.sizes,
-            epsilon=record.setting.epsilon,
-            class_weight=record.setting.class_weight,
+            record._target.codes[indices],
+            record._target.sizes,
+            epsilon=record._setting.epsilon,
+            class_weight=record._setting.class_weight,
         )
         near = {
             "known": known.astype(np.uint8),

@@ -85,7 +85,7 @@ def choose_rows(record: Rectification, found: list[Question], budget: Budget) ->
     rows = np.concatenate([one.rows for one in found])
     question[rows] = np.arange(len(rows))
     drawn = np.zeros(n, dtype=bool)
-    drawn[sample_rows(record.target.codes, record.target.sizes, budget.drawn)] = True
+    drawn[sample_rows(record._target.codes, record._target.sizes, budget.drawn)] = True
     # Those that went come first, then by how little their neighbours vouch for them.
     rest = rows[~(record.removed | record.spared)[rows]]
     upcoming = rest[np.argsort(record.confidence[rest], kind="stable")[: budget.next]]
@@ -95,9 +95,9 @@ def choose_rows(record: Rectification, found: list[Question], budget: Budget) ->
     went = marked[np.lexsort((marked, record.confidence[marked], ~record.removed[marked]))]
     told = np.concatenate((went, upcoming))[: budget.told]
     held[told] = True
-    if record.exhibits is not None:
+    if record._trace is not None:
         # So that a row can be shown among those that voted on it.
-        held[record.exhibits.neighbours.of(told)[1].ravel()] = True
+        held[record._trace.neighbours.of(told)[1].ravel()] = True
     kept = np.flatnonzero(held)
     return Choice(kept, drawn[kept], told, question[kept])
 

@@ -65,7 +65,7 @@ class Material:
             "version": versions("rectifold").get("rectifold", ""),
             "summary": record.summary(),
             "labels": [shown_label(label) for label in record.classes],
-            "largest_first": size_order(record.target.sizes).tolist(),
+            "largest_first": size_order(record._target.sizes).tolist(),
             "warnings": [*warnings_of(record), *notes],
             "python": python_call(record),
             "command": command_line(record, command),
@@ -120,6 +120,6 @@ def plain(value: Any) -> Any:
 
 def _histograms(record: Rectification) -> dict[str, Any]:
     """Count rows by confidence, class by class."""
-    cell = record.target.codes * BARS + bars_of(record.confidence)
+    cell = record._target.codes * BARS + bars_of(record.confidence)
     counts = np.bincount(cell, minlength=len(record.classes) * BARS)
     return {"bars": BARS, "counts": counts.reshape(-1, BARS).tolist()}

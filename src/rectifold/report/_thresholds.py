@@ -69,14 +69,14 @@ def questions(record: Rectification) -> list[Question]:
     list of Question
         One for every class; empty for those that lose nothing whatever the thresholds are.
     """
-    votes, target, thresholds = record.votes, record.target, record.thresholds
+    votes, target, thresholds = record._votes, record._target, record._thresholds
     rank = np.argsort(size_order(target.sizes))
     toward = rank[votes.predicted] - rank[target.codes]
     alphas, betas = grid(thresholds.alpha), grid(thresholds.beta)
     found = []
     for code in range(len(target.sizes)):
         can_change = can_lose(code, target.sizes, thresholds.min_minority)
-        role = record.setting.role(code) if can_change else "untouched"
+        role = record._setting.role(code) if can_change else "untouched"
         mine = target.codes == code
         if role == "strict":
             # No alpha is above 1, so that a unanimous vote is safe.
@@ -91,7 +91,7 @@ def questions(record: Rectification) -> list[Question]:
         rows, suspicion = rows[order], suspicion[order]
         if role == "strict":
             at = np.searchsorted(alphas - TOLERANCE, suspicion, side="right")
-            loose = _loose(suspicion) if record.setting.keep_floor else []
+            loose = _loose(suspicion) if record._setting.keep_floor else []
         else:
             # Candidates are the first rows of this order whatever beta is: ties stay as they are.
             at, loose = np.searchsorted(betas + TOLERANCE, -suspicion, side="left"), []
@@ -125,7 +125,7 @@ def levers(record: Rectification, found: list[Question]) -> dict[str, Any]:
         The grids, the values of the run, and for every class the rows in question, in the order of
         `Question`: "at", "smaller", "bar" (of the histogram of confidence), "loose", "own_cap".
     """
-    thresholds, sizes = record.thresholds, record.target.sizes
+    thresholds, sizes = record._thresholds, record._target.sizes
     return {
         "steps": STEPS,
         **{
@@ -137,12 +137,12 @@ def levers(record: Rectification, found: list[Question]) -> dict[str, Any]:
             for name in ("alpha", "beta", "gamma")
         },
         "min_minority": thresholds.min_minority,
-        "keep_floor": record.setting.keep_floor,
+        "keep_floor": record._setting.keep_floor,
         "tolerance": TOLERANCE,
-        "alpha_is_idle": alpha_is_idle(record.target.sizes, record.setting.strict),
+        "alpha_is_idle": alpha_is_idle(record._target.sizes, record._setting.strict),
         "classes": [
             {
-                "role": record.setting.role(code),
+                "role": record._setting.role(code),
                 "can_change": can_lose(code, sizes, thresholds.min_minority),
                 "size": int(sizes[code]),
                 "own_cap": cap(thresholds.gamma, int(sizes[code])),

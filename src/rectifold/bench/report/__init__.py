@@ -15,7 +15,7 @@ from rectifold.bench.report._findings import find
 from rectifold.bench.report._html import to_html
 from rectifold.bench.report._latex import to_latex
 from rectifold.bench.report._markdown import to_markdown
-from rectifold.model_selection._registry import BenchProblem
+from rectifold.model_selection._registry import BenchError
 
 __all__ = ["Document", "find", "write_report"]
 
@@ -72,7 +72,7 @@ def write_report(
     """
     folder = Path(folder)
     if folder.exists() and not folder.is_dir():
-        raise BenchProblem(f"{str(folder)!r} is a file, and a report is a folder")
+        raise BenchError(f"{str(folder)!r} is a file, and a report is a folder")
     more = None if deep is None else deep_experiments.document(deep.read())
     if store is not None:
         document = find(store.read(), methods)
@@ -81,7 +81,7 @@ def write_report(
     elif more is not None:
         document = more
     else:
-        raise BenchProblem("there are no results to report on")
+        raise BenchError("there are no results to report on")
     contents = {
         folder / "index.html": to_html(document),
         folder / "README.md": to_markdown(document),

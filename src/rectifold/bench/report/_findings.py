@@ -15,7 +15,7 @@ from rectifold.bench.paper import CITATION, paper_ranks_of
 from rectifold.bench.report import _agreement, _coverage, _leak, _ranks, _significance
 from rectifold.bench.report._document import GMR, NONE, Document, Section
 from rectifold.bench.report._wording import count, equation, listing, number, span
-from rectifold.model_selection._registry import METHODS, BenchProblem, method
+from rectifold.model_selection._registry import METHODS, BenchError, method
 
 
 def find(frame: pd.DataFrame, methods: Sequence[str] = ()) -> Document:
@@ -36,12 +36,12 @@ def find(frame: pd.DataFrame, methods: Sequence[str] = ()) -> Document:
     frame, older = newest(_chosen(frame, methods))
     honest = frame[frame["protocol"] == TRAIN_ONLY]
     if honest.empty:
-        raise BenchProblem(
+        raise BenchError(
             f"the store has no results under the protocol {TRAIN_ONLY!r}, and a report is of those"
         )
     comparison = compare(honest)
     if comparison.values.empty:
-        raise BenchProblem(_nothing(honest))
+        raise BenchError(_nothing(honest))
     table = comparison.rank_table()
     sections = [
         _ranks.section(comparison, table),
@@ -78,7 +78,7 @@ def _chosen(frame: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
     for name in names:
         wanted.append(name if name in known else method(name).name)
         if wanted[-1] not in known:
-            raise BenchProblem(f"the store has no results of {name!r}; it has {listing(known)}")
+            raise BenchError(f"the store has no results of {name!r}; it has {listing(known)}")
     return frame[frame["method"].isin(wanted)] if wanted else frame
 
 

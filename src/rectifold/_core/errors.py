@@ -1,0 +1,70 @@
+"""Errors about parameters, which a caller can show in its own notation."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+#: Stands for the value of a parameter that is only named.
+_NO_VALUE: Any = object()
+
+
+@dataclass(frozen=True)
+class Param:
+    """A parameter, and a value of it, in the text of an error.
+
+    Examples
+    --------
+    >>> str(Param("gamma")), str(Param("engine", "auto"))
+    ('gamma', "engine='auto'")
+    """
+
+    name: str
+    value: Any = _NO_VALUE
+
+    @property
+    def has_value(self) -> bool:
+        """Whether the text shows a value beside the name."""
+        return self.value is not _NO_VALUE
+
+    def __str__(self) -> str:
+        return f"{self.name}={self.value!r}" if self.has_value else self.name
+
+
+class ParameterError(ValueError):
+    """A parameter, or a combination of parameters, that can't be used.
+
+    Parameters
+    ----------
+    template : str
+        One sentence, with ``{}`` in place of each of `params`.
+    *params : Param
+        The parameters in the order of the sentence. The first one is to blame.
+
+    Examples
+    --------
+    >>> error = ParameterError("{} works on the CPU: leave out {}.",
+    ...                        Param("engine", "exact"), Param("device"))
+    >>> print(error)
+    engine='exact' works on the CPU: leave out device.
+    >>> error.parameter
+    'engine'
+    >>> error.message(lambda param: f"--{param.name}")
+    '--engine works on the CPU: leave out --device.'
+    """
+
+    def __init__(self, template: str, *params: Param) -> None:
+        super().__init__(template.format(*params))
+        self.template = template
+        self.params = params
+
+    @property
+    def parameter(self) -> str:
+        """Name of the parameter to blame."""
+        return self.params[0].name
+
+    def message(self, render: Callable[[Param], str]) -> str:
+        """Return the sentence with every parameter as `render` writes it."""
+        return self.template.format(*map(render, self.params))
+
+    def __reduce__(self) -> tuple[type["ParameterError"], tuple[Any, ...]]:
+        return type(self), (self.template, *self.params)
