@@ -36,9 +36,10 @@ class ParameterError(ValueError):
     Parameters
     ----------
     template : str
-        One sentence, with ``{}`` in place of each of `params`.
-    *params : Param
-        The parameters in the order of the sentence. The first one is to blame.
+        One sentence, with ``{}`` in place of each of `parts`.
+    *parts : Param or str
+        The parameters in the order of the sentence, and text from data, such as names of columns,
+        which may hold braces. The first parameter is to blame.
 
     Examples
     --------
@@ -52,19 +53,21 @@ class ParameterError(ValueError):
     '--engine works on the CPU: leave out --device.'
     """
 
-    def __init__(self, template: str, *params: Param) -> None:
-        super().__init__(template.format(*params))
+    def __init__(self, template: str, *parts: "Param | str") -> None:
+        super().__init__(template.format(*parts))
         self.template = template
-        self.params = params
+        self.parts = parts
 
     @property
     def parameter(self) -> str:
-        """Name of the parameter to blame."""
-        return self.params[0].name
+        """Name of the parameter to blame; empty if the text names none."""
+        return next((part.name for part in self.parts if isinstance(part, Param)), "")
 
     def message(self, render: Callable[[Param], str]) -> str:
         """Return the sentence with every parameter as `render` writes it."""
-        return self.template.format(*map(render, self.params))
+        return self.template.format(
+            *(render(part) if isinstance(part, Param) else part for part in self.parts)
+        )
 
     def __reduce__(self) -> tuple[type["ParameterError"], tuple[Any, ...]]:
-        return type(self), (self.template, *self.params)
+        return type(self), (self.template, *self.parts)

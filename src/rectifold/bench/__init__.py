@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 # Modules are imported when their names are asked for: most need the extra "bench", and some, such
 # as the registry of methods, do without it.
 _HOMES = {
-    "data": ("Source", "paper_sources"),
-    "grid": ("SEEDS", "Grid"),
-    "protocols": ("PROTOCOLS",),
-    "registry": (
+    "bench._data": ("Source", "paper_sources"),
+    "bench._grid": ("SEEDS", "Grid"),
+    "bench._protocols": ("PROTOCOLS",),
+    "model_selection._registry": (
         *("CLASSIFIERS", "METHODS", "WRAPPERS", "BenchError", "Entry", "classifier", "method"),
     ),
-    "runner": ("State", "run"),
-    "store": ("Store",),
+    "bench._runner": ("State", "run"),
+    "bench._store": ("Store",),
 }
 
 __all__ = [
@@ -60,7 +60,7 @@ def __getattr__(name: str) -> Any:
     if home is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     try:
-        found = getattr(import_module(f"{__name__}.{home}"), name)
+        found = getattr(import_module(f"rectifold.{home}"), name)
     except ModuleNotFoundError as problem:
         raise ImportError(
             f'experiments need {problem.name}: pip install "rectifold[bench]" brings it'
