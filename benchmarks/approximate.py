@@ -25,7 +25,7 @@ from cases import GAUSSIANS, OVERLAPPING, ROOT, load
 from contestants import metric_of
 from libraries import LIBRARIES, THREADS, Pynndescent
 from recording import Peak, write
-from rectifold import GMR
+from rectifold import GMR, Approximate
 from rectifold._core.space import to_points
 from rectifold._engines import exact
 from rectifold._engines.check_sample import sample_rows
@@ -96,7 +96,11 @@ def _run(contestant: str, X: np.ndarray, y: np.ndarray, facts: dict[str, Any]) -
         return None
     if contestant in LIBRARIES:
         return _library(contestant, X, y, facts)
-    gmr = GMR(engine=contestant, n_neighbors=K, n_jobs=THREADS, target_recall=TARGET)
+    gmr = GMR(
+        engine=Approximate(recall=TARGET) if contestant == "approximate" else contestant,
+        n_neighbors=K,
+        n_jobs=THREADS,
+    )
     start = perf_counter()
     gmr.fit_resample(X, y)
     facts["seconds"] = perf_counter() - start

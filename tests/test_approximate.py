@@ -12,12 +12,12 @@ from scipy import sparse
 from scipy.stats import binomtest
 from sklearn.neighbors import NearestNeighbors
 
-from rectifold import GMR
+from rectifold import GMR, Approximate
 from rectifold._core.accuracy import Share, _share, in_words, percent
+from rectifold._core.errors import ParameterError
 from rectifold._core.space import to_points
 from rectifold._engines import choose, search
 from rectifold._engines.approximate.clusters import gather
-from rectifold._engines.check_sample import Approximation
 from rectifold._engines.exact.threads import Workers
 from rectifold.model_selection import rectify_all
 
@@ -57,13 +57,13 @@ def cleaned(X, y, **settings):
 def same(left, right):
     """Whether two records agree in every bit of every vote."""
     return all(
-        np.array_equal(getattr(left.votes, name), getattr(right.votes, name), equal_nan=True)
-        for name in left.votes.__dataclass_fields__
-    ) and np.array_equal(left.decisions.decision, right.decisions.decision)
+        np.array_equal(getattr(left._votes, name), getattr(right._votes, name), equal_nan=True)
+        for name in left._votes.__dataclass_fields__
+    ) and np.array_equal(left._decisions.decision, right._decisions.decision)
 
 
 def test_it_finds_as_many_true_neighbours_as_it_was_asked_for(approximate):
-    assert approximate.setting.engine == "approximate"
+    assert approximate._setting.engine == "approximate"
     assert approximate.accuracy.recall.value >= 0.985
     assert approximate.accuracy.sampled == 2000
 
@@ -72,7 +72,7 @@ def test_the_error_that_is_measured_is_the_true_one(data, exact):
     """Of six seeds' 95 % intervals at least four hold the truth."""
     held = {"votes": 0, "decisions": 0}
     for seed in range(6):
-        found = cleaned(*data, engine="approximate", target_recall=0.8, random_state=seed)
+        found = cleaned(*data, engine=Approximate(recall=0.8), random_state=seed)
         votes = (np.abs(found.confidence - exact.confidence) > 1e-12).mean()
         decisions = (found.removed != exact.removed).mean()
         for name, truth in (("votes", votes), ("decisions", decisions)):
@@ -86,7 +86,7 @@ def test_the_sample_has_no_part_in_the_search():
     X = np.random.default_rng(0).standard_normal((40_000, 10))
     labels = np.arange(40_000) % 4
     points = to_points(X, "euclidean")
-    engine, _ = choose("approximate", points, wanted=Approximation(target_recall=0.6))
+    engine = choose(Approximate(recall=0.6), points).search
     found = search(engine, points, labels, 15, n_jobs=2)
     at = found.truth.rows
     measured = (found.distances[at] <= found.truth.distances[:, -1:]).mean()
@@ -114,14 +114,14 @@ def test_another_seed_is_another_search(data, approximate):
 
 
 def test_a_lower_target_is_met_with_less(data, approximate):
-    lower = cleaned(*data, engine="approximate", target_recall=0.7)
+    lower = cleaned(*data, engine=Approximate(recall=0.7))
     assert 0.69 <= lower.accuracy.recall.value < approximate.accuracy.recall.value
     assert lower.accuracy.decisions.value > approximate.accuracy.decisions.value
 
 
 def test_a_short_budget_allows_an_approximate_search_and_says_what_it_missed(data):
-    gmr = GMR(time_budget=1e-3)
-    with pytest.warns(UserWarning, match=r"target_recall=0.99 was not met: .* true neighbours"):
+    gmr = GMR(engine=Approximate(budget=1e-3, prefer_exact=True))
+    with pytest.warns(UserWarning, match=r"recall=0.99 was not reached: .* true neighbours"):
         gmr.fit_resample(*data)
     record = gmr.rectification_
     assert record._setting.engine == "approximate"
@@ -129,18 +129,18 @@ def test_a_short_budget_allows_an_approximate_search_and_says_what_it_missed(dat
 
 
 def test_an_approximate_search_stays_one_whatever_the_budget(data, approximate):
-    assert same(cleaned(*data, engine="approximate", time_budget=1e6), approximate)
+    assert same(cleaned(*data, engine=Approximate(budget=1e6)), approximate)
 
 
 def test_a_long_budget_is_spent_on_an_exact_search(data, exact):
-    record = cleaned(*data, time_budget=1e6)
+    record = cleaned(*data, engine=Approximate(budget=1e6, prefer_exact=True))
     assert record._setting.engine == "exact"
     assert record.accuracy is None
     assert same(record, exact)
 
 
 def test_who_wants_all_true_neighbours_gets_an_exact_search(data, exact):
-    record = cleaned(*data, engine="approximate", target_recall=1.0)
+    record = cleaned(*data, engine=Approximate(recall=1.0))
     assert record._setting.engine == "exact"
     assert same(record, exact)
 
@@ -192,7 +192,7 @@ def test_sparse_rows_are_searched_as_such():
 
 
 def test_more_neighbours_than_a_cell_holds_are_found_in_others(data):
-    record = cleaned(*data, engine="approximate", n_neighbors=120, target_recall=0.3)
+    record = cleaned(*data, engine=Approximate(recall=0.3), n_neighbors=120)
     assert record._setting.engine == "approximate"
     assert record._setting.n_neighbors == 120
     assert record.accuracy.recall.value > 0.25
@@ -223,19 +223,31 @@ def test_points_far_from_the_origin_keep_their_neighbours(data, approximate):
 
 
 @pytest.mark.parametrize(
+    "options",
+    [
+        {"recall": 0},
+        {"recall": 1.5},
+        {"recall": float("nan")},
+        {"recall": "all"},
+        {"budget": 0},
+        {"budget": float("inf")},
+        {"prefer_exact": True},
+    ],
+)
+def test_options_out_of_range_are_refused_at_once(options):
+    with pytest.raises(ParameterError, match=next(iter(options))):
+        Approximate(**options)
+
+
+@pytest.mark.parametrize(
     ("settings", "words"),
     [
-        ({"engine": "approximate", "metric": "haversine"}, "does not know metric='haversine'"),
-        ({"engine": "approximate", "device": "cpu"}, "engine='approximate' works on the CPU"),
-        ({"engine": "exact", "time_budget": 5}, "time_budget .* engine='exact' is exact"),
-        ({"time_budget": 0}, "time_budget"),
-        ({"time_budget": 5, "metric": "manhattan"}, "time_budget needs estimates"),
+        ({"engine": "approximate", "metric": "haversine"}, "can't search with metric='haversine'"),
+        ({"engine": Approximate(budget=5), "metric": "manhattan"}, "budget needs estimates"),
         ({"engine": "approximate", "n_neighbors": NearestNeighbors(n_neighbors=9)}, "by itself"),
-        ({"engine": "approximate", "space": "heom"}, "no way to search with space='heom'"),
-        ({"target_recall": 0}, "target_recall"),
-        ({"target_recall": 1.5}, "target_recall"),
+        ({"engine": "approximate", "space": "heom"}, "can't search with metric='heom'"),
         ({"random_state": "x"}, "random_state"),
-        ({"engine": "approximate", "n_neighbors": 14_000}, "needs at least 14001 rows"),
+        ({"engine": "approximate", "n_neighbors": 14_000}, "needs at least 14001 samples"),
     ],
 )
 def test_what_does_not_fit_is_refused_in_a_sentence(data, settings, words):
@@ -422,4 +434,4 @@ def test_points_that_can_not_be_told_apart_stay_in_one_cell():
 
 def test_a_record_without_a_check_is_exact(exact):
     assert exact.accuracy is None
-    assert replace(exact, check=None).accuracy is None
+    assert replace(exact, _check=None).accuracy is None

@@ -24,9 +24,9 @@ def with_value(value):
 FRAME = pd.DataFrame(X, columns=["a", "b", "c"])
 WRONG = {
     "one class only": (X, np.zeros(100, dtype=int), "at least two classes.*only one class: 0"),
-    "a class of one row": (X, np.r_[np.zeros(99, dtype=int), 1], "class 1 of y has a single row"),
-    "a class of one row, named": (X, ["a"] * 99 + ["b"], "class 'b' of y has a single row"),
-    "fewer rows than neighbours": (X[60:75], y[60:75], "n_neighbors=15 needs at least 16 rows"),
+    "a class of one": (X, np.r_[np.zeros(99, dtype=int), 1], "class 1 of y has a single sample"),
+    "a class of one row, named": (X, ["a"] * 99 + ["b"], "class 'b' of y has a single sample"),
+    "fewer rows than neighbours": (X[60:75], y[60:75], "n_neighbors=15 needs at least 16 samples"),
     "NaN in y": (X, np.r_[y[:-1], np.nan], "y has 1 missing values.*first in row 99"),
     "None in y": (X, ["a"] * 50 + [None] + ["b"] * 49, "y has 1 missing.*first in row 50"),
     "nan among names in y": (X, ["a"] * 50 + [np.nan] + ["b"] * 49, "y has 1 missing"),
@@ -36,7 +36,7 @@ WRONG = {
     "NaN in categorical y": (X, pd.Series(["a", "b", None] * 33 + ["a"], dtype="category"), "33 m"),
     "mixed labels": (X, np.array(["a"] * 50 + [1] * 50, dtype=object), "mixes labels.*int, str"),
     "a regression target": (X, RNG.normal(size=100), "Unknown label type: continuous"),
-    "a regression target of ints": (X, np.arange(100), "100 distinct values in 100 rows"),
+    "a regression target of ints": (X, np.arange(100), "100 distinct values in 100 samples"),
     "names as labels": (X, [f"id{i}" for i in range(100)], "looks like a regression target or an"),
     "no y": (X, None, "requires y to be passed"),
     "more labels than rows": (X, np.r_[y, 0], "inconsistent numbers of samples"),
@@ -92,7 +92,6 @@ def test_wrong_data_is_refused_in_a_sentence(name):
         ("metric_threshold", 1.5),
         ("class_weight", "inverse"),
         ("space", "scaled"),
-        ("engine", "quantum"),
         ("n_jobs", 1.5),
         ("sampling_strategy", "minority"),
         ("sampling_strategy", len),
@@ -101,6 +100,11 @@ def test_wrong_data_is_refused_in_a_sentence(name):
 def test_wrong_parameters_are_refused_by_name(parameter, value):
     with pytest.raises(ValueError, match=f"'{parameter}' parameter of GMR must be"):
         GMR(**{parameter: value}).fit_resample(X, y)
+
+
+def test_an_unknown_engine_is_refused_with_the_known_ones():
+    with pytest.raises(ValueError, match=r"engine='quantum' is not known; there are 'auto', .*"):
+        GMR(engine="quantum").fit_resample(X, y)
 
 
 @pytest.mark.parametrize("alpha", [-0.01, 1.01])
@@ -113,7 +117,7 @@ def test_redeciding_with_a_threshold_out_of_range_is_refused(alpha):
 
 @pytest.mark.parametrize("metric", ["mahalanobis", "seuclidean"])
 def test_a_metric_that_needs_parameters_is_refused_with_the_way_out(metric):
-    with pytest.raises(ValueError, match="pass n_neighbors=NearestNeighbors"):
+    with pytest.raises(ValueError, match="NearestNeighbors\\(n_neighbors=16"):
         GMR(metric=metric).fit_resample(X, y)
 
 
@@ -125,12 +129,12 @@ def test_an_empty_strategy_is_refused():
 def test_a_row_without_any_value_is_refused():
     rows = X.copy()
     rows[3] = np.nan
-    with pytest.raises(ValueError, match="row 3 of X has no value at all"):
+    with pytest.raises(ValueError, match="sample 3 of X has no value at all"):
         GMR(metric="nan_euclidean").fit_resample(rows, y)
-    with pytest.raises(ValueError, match="needs dense rows"):
+    with pytest.raises(ValueError, match="needs a dense array"):
         GMR(metric="nan_euclidean").fit_resample(sparse.csr_matrix(X), y)
 
 
 def test_an_unknown_metric_is_refused():
-    with pytest.raises(ValueError, match="Metric 'as the crow flies' not valid"):
+    with pytest.raises(ValueError, match="metric='as the crow flies' is not known"):
         GMR(metric="as the crow flies").fit_resample(X, y)

@@ -30,6 +30,7 @@ from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from rectifold import GMR, RectifiedClassifier
+from rectifold._core import pipeline
 from rectifold.metrics import asymmetric_risk_scorer
 from rectifold.model_selection import rectify_all
 from rectifold.posterior import undo_posterior_shift
@@ -118,13 +119,13 @@ class TestPath:
 
     def test_settings_of_one_geometry_share_one_search(self, monkeypatch):
         searches = []
-        plain = rectify_all.__globals__["search"]
+        plain = pipeline.search
 
         def counted(engine, points, labels, k, **more):
             searches.append(k)
             return plain(engine, points, labels, k, **more)
 
-        monkeypatch.setitem(rectify_all.__globals__, "search", counted)
+        monkeypatch.setattr(pipeline, "search", counted)
         X, y = data()
         rectify_all(
             GMR(), [{"n_neighbors": k, "alpha": a} for k in (5, 20) for a in (0.3, 0.9)], X, y
@@ -139,7 +140,7 @@ class TestPath:
         X, y = data()
         sampler = GMR(n_neighbors=NearestNeighbors(n_neighbors=6))
         own, plain = rectify_all(sampler, [{}, {"n_neighbors": 9}], X, y)
-        assert (own.setting.n_neighbors, plain.setting.n_neighbors) == (5, 9)
+        assert (own._setting.n_neighbors, plain._setting.n_neighbors) == (5, 9)
 
 
 class TestChoice:

@@ -382,7 +382,7 @@ def taken(X, monkeypatch):
     """The way that the cost model takes for what certificates leave."""
     used = []
     monkeypatch.setattr(exact.tree, "search", lambda *a: used.append("tree") or iter(()))
-    monkeypatch.setattr(exact.remaining, "search", lambda *a: used.append("leaves") or iter(()))
+    monkeypatch.setattr(exact.leaf_search, "search", lambda *a: used.append("leaves") or iter(()))
     labels = np.arange(X.shape[0]) % 2
     for _ in exact.propose(points_of(X), labels, 15, n_jobs=1):
         pass

@@ -12,7 +12,7 @@ from scipy import sparse
 from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
 
-from rectifold import GMR, RectifiedClassifier
+from rectifold import GMR, GPU, RectifiedClassifier
 from rectifold._core.space import Points, comparable
 from rectifold._core.votes import count_votes
 from rectifold._engines import choose, exact, partial_search, search
@@ -160,16 +160,16 @@ def test_the_record_is_that_of_the_exact_engine_on_real_data(paper_data, name, s
     X, y = paper_data(name)
     X = StandardScaler().fit_transform(X) if scaled else X
     records = []
-    for setting in ({"engine": "exact"}, {"engine": "gpu", "device": device}):
+    for setting in ({"engine": "exact"}, {"engine": GPU(device)}):
         gmr = GMR(**setting)
         gmr.fit_resample(X, y)
         records.append(gmr.rectification_)
     mine, theirs = records
-    assert (mine.setting.engine, theirs.setting.engine) == ("exact", "gpu")
+    assert (mine._setting.engine, theirs._setting.engine) == ("exact", "gpu")
     np.testing.assert_array_equal(mine.decision, theirs.decision)
     np.testing.assert_array_equal(mine.reason, theirs.reason)
     for votes in ("predicted", "confidence", "majority_confidence", "larger", "depth"):
-        np.testing.assert_array_equal(getattr(mine.votes, votes), getattr(theirs.votes, votes))
+        np.testing.assert_array_equal(getattr(mine._votes, votes), getattr(theirs._votes, votes))
 
 
 def test_the_bounds_would_fail_without_their_margin(monkeypatch):
@@ -380,15 +380,11 @@ class TestChoice:
     @pytest.mark.parametrize("name", ["cuda:99", "nonsense", 99, np.int64(99), "meta"])
     def test_a_device_that_is_not_there_is_named(self, name):
         with pytest.raises(ValueError, match=r"device=.* is none that torch can use here: it sees"):
-            GMR(engine="gpu", device=name).fit_resample(*load_wine_quality(return_X_y=True))
-
-    def test_the_cpu_engine_takes_no_device(self):
-        with pytest.raises(ValueError, match="device='cpu' is for engine='gpu'"):
-            GMR(engine="exact", device="cpu").fit_resample(*load_wine_quality(return_X_y=True))
+            GMR(engine=GPU(name)).fit_resample(*load_wine_quality(return_X_y=True))
 
     def test_other_metrics_are_not_for_the_gpu(self):
-        with pytest.raises(ValueError, match="metric='manhattan' is neither"):
-            GMR(engine="gpu", device="cpu", metric="manhattan").fit_resample(
+        with pytest.raises(ValueError, match="can't search with metric='manhattan'"):
+            GMR(engine=GPU("cpu"), metric="manhattan").fit_resample(
                 *load_wine_quality(return_X_y=True)
             )
 
@@ -415,7 +411,7 @@ class TestChoice:
     def test_all_settings_of_a_path_share_a_search_on_the_device(self):
         X, y = load_wine_quality(return_X_y=True)
         settings = [{}, {"n_neighbors": 5}, {"class_weight": "balanced"}]
-        mine = rectify_all(GMR(engine="gpu", device="cpu"), settings, X, y)
+        mine = rectify_all(GMR(engine=GPU("cpu")), settings, X, y)
         theirs = rectify_all(GMR(engine="exact"), settings, X, y)
         for one, other in zip(mine, theirs, strict=True):
             np.testing.assert_array_equal(one.decision, other.decision)
@@ -424,7 +420,7 @@ class TestChoice:
         X, y = load_wine_quality(return_X_y=True)
         X, y = X[::4], y[::4]
         scores = []
-        for sampler in (GMR(), GMR(engine="gpu", device="cpu")):
+        for sampler in (GMR(), GMR(engine=GPU("cpu"))):
             model = RectifiedClassifier(LogisticRegression(), sampler=sampler, cv=2, random_state=0)
             scores.append(model.fit(StandardScaler().fit_transform(X), y).search_results_["gain"])
         np.testing.assert_array_equal(*scores)
@@ -609,6 +605,7 @@ class TestDeviceArrays:
                 return isinstance(X, torch.Tensor)
 
             monkeypatch.setattr("rectifold.sampler.is_on_device", is_tensor)
+            monkeypatch.setattr("rectifold._core.pipeline.is_on_device", is_tensor)
             monkeypatch.setattr(device_arrays, "is_on_device", is_tensor)
         return request.param
 
@@ -620,7 +617,7 @@ class TestDeviceArrays:
         labels = torch.from_numpy((y == y[0]).astype(np.int64)).to(device)
         expected = GMR(metric=metric, engine="exact")
         expected.fit_resample(tensor.cpu().numpy(), labels.cpu().numpy())
-        gmr = GMR(metric=metric, engine="gpu", device=device)
+        gmr = GMR(metric=metric, engine=GPU(device))
         rows, kept = gmr.fit_resample(tensor, labels)
         np.testing.assert_array_equal(gmr.sample_indices_, expected.sample_indices_)
         np.testing.assert_array_equal(
@@ -648,7 +645,7 @@ class TestDeviceArrays:
         tensor = made(torch.from_numpy(X).to(device))
         expected = GMR(engine="exact").fit(X, y)
         expected.fit_resample(tensor.detach().cpu().double().numpy(), y)
-        gmr = GMR(engine="gpu", device=device)
+        gmr = GMR(engine=GPU(device))
         rows, _ = gmr.fit_resample(tensor, y)
         np.testing.assert_array_equal(gmr.sample_indices_, expected.sample_indices_)
         assert rows.dtype == tensor.dtype
@@ -668,7 +665,7 @@ class TestDeviceArrays:
         monkeypatch.setattr(device_arrays, "_numbers", full)
         expected = GMR(engine="exact")
         expected.fit_resample(X, y)
-        gmr = GMR(engine="gpu", device=device)
+        gmr = GMR(engine=GPU(device))
         gmr.fit_resample(torch.from_numpy(X).to(device), y)
         np.testing.assert_array_equal(gmr.sample_indices_, expected.sample_indices_)
 
@@ -678,7 +675,7 @@ class TestDeviceArrays:
         X[::50] = 0
         expected = GMR(metric="cosine", engine="exact")
         expected.fit_resample(X, y)
-        gmr = GMR(metric="cosine", engine="gpu", device=device)
+        gmr = GMR(metric="cosine", engine=GPU(device))
         gmr.fit_resample(torch.from_numpy(X).to(device), y)
         np.testing.assert_array_equal(gmr.sample_indices_, expected.sample_indices_)
 
@@ -687,8 +684,8 @@ class TestDeviceArrays:
         [
             (lambda X: spoilt_cell(X, np.nan), "column 2 of X holds missing or inf"),
             (lambda X: spoilt_cell(X, np.inf), "column 2 of X holds missing or inf"),
-            (lambda X: X[:, 0], "X must be a table of rows and columns, and has 1 dimensions"),
-            (lambda X: X[:, :0], "0 columns: both are needed"),
+            (lambda X: X[:, 0], "X must have two dimensions, and has 1"),
+            (lambda X: X[:, :0], "it needs samples and features"),
             (lambda X: X.to(torch.complex128), "complex numbers"),
             (lambda X: X.to_sparse(), "X is a sparse tensor"),
             (lambda X: X * 0, "every column of X is constant"),
@@ -698,7 +695,7 @@ class TestDeviceArrays:
     def test_bad_tensors_get_a_sentence(self, wines, device, spoilt, message):
         X, y = wines
         with pytest.raises(ValueError, match=message):
-            GMR(engine="gpu", device=device).fit_resample(spoilt(torch.from_numpy(X).to(device)), y)
+            GMR(engine=GPU(device)).fit_resample(spoilt(torch.from_numpy(X).to(device)), y)
 
     @pytest.mark.parametrize(
         "setting", [{"engine": "exact"}, {"space": StandardScaler()}, {"metric": "manhattan"}]
@@ -748,7 +745,7 @@ class TestDeviceArrays:
         Array.__module__ = "elsewhere.arrays"
         monkeypatch.setattr(torch, "from_dlpack", lambda array: array.values)
         X, y = wines
-        gmr = GMR(engine="gpu", device="cpu")
+        gmr = GMR(engine=GPU("cpu"))
         rows, _ = gmr.fit_resample(Array(torch.from_numpy(X)), y)
         assert isinstance(rows, Array if speaks else torch.Tensor)
         values = rows.values if speaks else rows

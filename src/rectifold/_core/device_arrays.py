@@ -1,4 +1,4 @@
-"""Arrays that are on a GPU, of PyTorch, CuPy or what else speaks DLPack: taken where they are."""
+"""Arrays on a GPU, of PyTorch, CuPy or any library that supports DLPack."""
 
 from __future__ import annotations
 
@@ -7,16 +7,17 @@ from typing import Any
 
 import numpy as np
 
-from rectifold._core.space import LARGEST, Metric, Points
+from rectifold._core.errors import Param, ParameterError
+from rectifold._core.space import LARGEST, Metric, Points, nothing_varies
 from rectifold._core.summation import add_columns, roots
 from rectifold._core.utils import Ints
 
-#: DLPack's number for the CPU's memory.
+#: The CPU in DLPack's numbering of devices.
 _CPU = 1
 
 
 def is_on_device(X: Any) -> bool:
-    """Tell whether an array is in the memory of a device other than the CPU."""
+    """Return whether an array is in the memory of a device other than the CPU."""
     if isinstance(X, np.ndarray):
         return False
     torch = sys.modules.get("torch")
@@ -29,27 +30,18 @@ def is_on_device(X: Any) -> bool:
 
 
 def to_device_points(X: Any, metric: Metric) -> Points:
-    """Put rows on a device into the form in which a metric is computed, there.
+    """Return the points of an array on a device, there, equal to those of `to_points` bit for bit.
 
-    The same, to the last bit, as `rectifold._core.space.to_points` on the CPU.
-
-    Parameters
-    ----------
-    X : array on a device, of shape (n_rows, n_columns)
-        Rows.
-    metric : str or callable
-        As `rectifold._core.space.resolve_metric` gives it.
-
-    Returns
-    -------
-    Points
-        With a tensor of float64 as values; on the CPU where the device has no float64 or no room,
-        and where there are rows without a direction.
+    The values are a float64 tensor; on the CPU if the device has no float64 or too little memory,
+    or if there are zero samples under the cosine metric.
     """
     if metric not in ("euclidean", "sqeuclidean", "cosine"):
-        raise ValueError(
-            f"X is on a GPU, where metric={metric!r} is not known: pass 'euclidean' or 'cosine', "
-            "or bring X to the host."
+        raise ParameterError(
+            "{} is on a GPU, where {} is not known: pass {} or {}, or copy it to the host.",
+            Param("X"),
+            Param("metric", metric),
+            Param("metric", "euclidean"),
+            Param("metric", "cosine"),
         )
     tensor = _tensor(X, "X")
     from rectifold._engines.gpu.devices import is_full
@@ -59,7 +51,7 @@ def to_device_points(X: Any, metric: Metric) -> Points:
     except RuntimeError as error:
         if not is_full(error):
             raise
-    # The device has no room for another copy.
+    # The device has too little memory for another copy.
     return _points(tensor.cpu(), metric)
 
 
@@ -68,20 +60,19 @@ def _points(tensor: Any, metric: Metric) -> Points:
 
     values = _numbers(tensor)
     if bool((values == values[0]).all()):
-        raise ValueError(
-            "every column of X is constant, so no row is nearer than another: "
-            "X needs at least one column that varies."
-        )
+        raise nothing_varies()
     largest = values.abs().amax(dim=1)
     if metric != "cosine":
         if float(largest.max()) > LARGEST:
-            raise ValueError(
-                f"X holds values beyond {LARGEST:g}, whose squares can't be represented: rescale X."
+            raise ParameterError(
+                "{} holds values beyond {}, whose squares overflow: rescale it.",
+                Param("X"),
+                f"{LARGEST:g}",
             )
         return Points(values, metric)
     zero = largest == 0
-    # Dividing by a power of two first is exact, and keeps squares in range; in two steps, each of
-    # which is in the range of float64.
+    # Dividing by a power of two is exact and prevents overflow of the squares; in two steps, each
+    # within the range of float64.
     exponent = torch.where(zero, 0, torch.frexp(largest).exponent).long()
     half = torch.div(exponent, 2, rounding_mode="trunc")
     unit = values
@@ -95,28 +86,34 @@ def _points(tensor: Any, metric: Metric) -> Points:
 
 
 def _numbers(values: Any) -> Any:
-    """Give a tensor of finite float64 rows, on the same device if that has float64."""
+    """Return a tensor of finite float64 values, on the same device if that has float64."""
     import torch
 
     if values.layout != torch.strided:
-        raise ValueError("X is a sparse tensor: pass a dense one, or a SciPy sparse matrix.")
+        raise ParameterError(
+            "{} is a sparse tensor: pass a dense one, or a SciPy sparse matrix.", Param("X")
+        )
     if values.ndim != 2:
-        raise ValueError(
-            f"X must be a table of rows and columns, and has {values.ndim} dimensions."
+        raise ParameterError(
+            "{} must have two dimensions, and has {}.", Param("X"), str(values.ndim)
         )
     if values.is_complex():
-        raise ValueError("X holds complex numbers, and distances need real ones.")
+        raise ParameterError("{} holds complex numbers, and distances need real ones.", Param("X"))
     if 0 in values.shape:
-        raise ValueError(
-            f"X has {len(values)} samples and {values.shape[1]} columns: both are needed."
+        raise ParameterError(
+            "{} has the shape {}: it needs samples and features.",
+            Param("X"),
+            str(tuple(values.shape)),
         )
     values = (values.cpu() if values.device.type == "mps" else values).to(torch.float64)
     finite = torch.isfinite(values).all(dim=0)
     if not bool(finite.all()):
         column = int((~finite).byte().argmax())
-        raise ValueError(
-            f"column {column} of X holds missing or infinite values (NaN or inf), and distances "
-            "need finite numbers: fill them, or leave those rows out."
+        raise ParameterError(
+            "column {} of {} holds missing or infinite values (NaN or inf), and distances need "
+            "finite numbers: impute them, or leave those samples out.",
+            str(column),
+            Param("X"),
         )
     return values.contiguous()
 
@@ -125,9 +122,10 @@ def _tensor(X: Any, name: str) -> Any:
     try:
         import torch
     except ModuleNotFoundError:
-        raise ValueError(
-            f"{name} is on a GPU, and to take it from there needs PyTorch: install rectifold[gpu], "
-            f"or bring {name} to the host."
+        raise ParameterError(
+            "{} is on a GPU, and reading it needs PyTorch: install rectifold[gpu], or copy it to "
+            "the host.",
+            Param(name),
         ) from None
     if isinstance(X, torch.Tensor):
         return X.detach()
@@ -137,12 +135,12 @@ def _tensor(X: Any, name: str) -> Any:
 
 
 def to_host(y: Any) -> Any:
-    """Bring labels to the host, if they are on a device."""
+    """Return labels in the memory of the host."""
     return _tensor(y, "y").cpu().numpy() if is_on_device(y) else y
 
 
 def take(X: Any, rows: Ints) -> Any:
-    """Some rows of an array on a device, in an array of the same library."""
+    """Return some samples of an array on a device, in an array of the same library."""
     import torch
 
     tensor = _tensor(X, "X")
@@ -152,5 +150,5 @@ def take(X: Any, rows: Ints) -> Any:
     library = sys.modules[type(X).__module__.partition(".")[0]]
     if hasattr(X, "__array_namespace__"):
         library = X.__array_namespace__()
-    # A library that takes nothing over gets a tensor, which it may know how to read.
+    # A library without DLPack gets a tensor.
     return library.from_dlpack(some) if hasattr(library, "from_dlpack") else some

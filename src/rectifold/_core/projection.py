@@ -183,7 +183,7 @@ def _names(X: Any) -> tuple[str, str]:
 def _numbers(X: Any) -> Matrix | None:
     """Give a table of numbers as such; None where it has other columns."""
     try:
-        return as_numbers(X, name="X", hint="", allow_nan=True)
+        return as_numbers(X, allow_nan=True)
     except (TypeError, ValueError):
         return None
 

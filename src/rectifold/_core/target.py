@@ -1,4 +1,4 @@
-"""The caller's labels become class codes, or one sentence on why they can't."""
+"""Check labels and encode them as class codes."""
 
 import warnings
 from collections.abc import Sequence
@@ -9,51 +9,45 @@ import narwhals.stable.v2 as nw
 import numpy as np
 import numpy.typing as npt
 from imblearn.utils import check_target_type
-from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.multiclass import type_of_target
 
+from rectifold._core.errors import Param, ParameterError
 from rectifold._core.utils import Ints
 
 Labels = npt.NDArray[Any]
 
-#: More labels in a part of a table are none: they are not worth being brought together.
+#: A partition with more distinct labels does not hold class labels.
 _MOST = 10_000
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Target:
-    """Labels, checked and coded."""
+    """Labels, checked and encoded."""
 
-    #: The label of every row.
+    #: The label of every sample.
     values: Labels
     #: The labels that occur, sorted.
     classes: Labels
-    #: The position in `classes` of every row's label.
+    #: The position of every sample's label in `classes`.
     codes: Ints
-    #: Rows per class.
+    #: Number of samples of each class.
     sizes: Ints
 
 
 def encode(y: Any) -> Target:
-    """Check labels and code them 0, 1, ... in sorted order.
+    """Check labels and encode them as 0, 1, ... in sorted order.
 
-    Parameters
-    ----------
-    y : array-like of shape (n_rows,)
-        Ints, strings, bools, categoricals, in a list, an array, a pandas or polars
-        series or a frame of one column; or an indicator matrix, one column per class.
-
-    Returns
-    -------
-    Target
+    `y` holds ints, strings, bools or categoricals, in a list, an array, a pandas or polars series
+    or a frame of one column; or it is an indicator matrix with a column for each class.
     """
     y = _as_array(y)
     if y.ndim == 0:
-        raise ValueError("y must be an array or a list of labels, one for every row of X.")
+        raise ParameterError("{} must be an array or a list of labels, one per sample.", Param("y"))
     if not len(y):
         raise nothing_to_clean()
-    _refuse_missing(y)
+    _check_no_missing(y)
     y = _of_one_type(y)
-    _refuse_numbers_that_are_no_labels(y)
+    _check_not_continuous(y)
     values, _ = check_target_type(y, indicate_one_vs_all=True)
     classes, codes = np.unique(values, return_inverse=True)
     sizes = np.bincount(codes)
@@ -62,43 +56,19 @@ def encode(y: Any) -> Target:
 
 
 def tally(y: Any, part: int) -> tuple[Labels, Ints]:
-    """Count the labels of a part of a table.
-
-    Parameters
-    ----------
-    y : array-like of shape (n_rows,)
-        Labels, as for `encode`, but no indicator matrix.
-    part : int
-        Its number, for an error.
-
-    Returns
-    -------
-    labels, counts : ndarray of shape (n_classes,)
-        The labels that occur there, sorted, and how often each does.
-    """
+    """Return the sorted labels of a partition and their counts; `part` is its number for errors."""
     y = flat(y)
     if not len(y):
         return y, np.empty(0, dtype=np.intp)
-    _refuse_missing(y, part)
+    _check_no_missing(y, part)
     labels, counts = np.unique(_of_one_type(y), return_counts=True)
     if len(labels) > _MOST:
-        raise _no_labels(len(labels), len(y))
+        raise _not_labels(len(labels), len(y))
     return labels, counts
 
 
 def join(tallies: Sequence[tuple[Labels, Ints]]) -> tuple[Labels, Ints]:
-    """Join the counts of all parts of a table, and check them.
-
-    Parameters
-    ----------
-    tallies : sequence of tuple
-        What `tally` gives, for every part.
-
-    Returns
-    -------
-    classes, sizes : ndarray of shape (n_classes,)
-        The labels that occur, sorted, and rows per class.
-    """
+    """Join the results of `tally` for all partitions, check them, and return classes and sizes."""
     labels = [labels for labels, _ in tallies if len(labels)]
     if not labels:
         raise nothing_to_clean()
@@ -109,80 +79,100 @@ def join(tallies: Sequence[tuple[Labels, Ints]]) -> tuple[Labels, Ints]:
     classes, where = np.unique(every, return_inverse=True)
     counts = np.concatenate([counts for _, counts in tallies])
     sizes = np.bincount(where, weights=counts).astype(np.intp)
-    _refuse_numbers_that_are_no_labels(classes)
+    _check_not_continuous(classes)
     _check_classes(classes, sizes)
     return classes, sizes
 
 
 def codes_of(y: Any, classes: Labels) -> Ints:
-    """Code the labels of a part of a table by their position among all classes."""
+    """Return the positions in `classes` of the labels of a partition."""
     return np.searchsorted(classes, flat(y)).astype(np.intp)
 
 
 def refuse_none(y: Any) -> None:
-    """Refuse to clean without labels."""
+    """Raise an error if there are no labels."""
     if y is None:
-        raise ValueError("GMR requires y to be passed, but the target y is None.")
+        raise ParameterError("GMR requires y to be passed, but the target {} is None.", Param("y"))
 
 
-def nothing_to_clean() -> ValueError:
-    """The error where there are no rows."""
-    return ValueError("y has 0 samples: there is nothing to clean.")
-
-
-def _refuse_missing(y: Labels, part: int | None = None) -> None:
-    missing = _missing(y)
-    if missing.any():
-        first = int(np.flatnonzero(missing)[0])
-        where = "" if part is None else f" of partition {part}"
-        raise ValueError(
-            f"y has {int(missing.sum())} missing values (NaN or None), the first in row {first}"
-            f"{where}: every row needs a label, so fill them or leave those rows out."
-        )
-
-
-def _refuse_numbers_that_are_no_labels(y: Labels) -> None:
-    with warnings.catch_warnings():
-        # That there are too many classes is said by others, as an error.
-        warnings.filterwarnings("ignore", message="The number of unique classes is greater")
-        check_classification_targets(y)
+def nothing_to_clean() -> ParameterError:
+    """Return the error for an empty table."""
+    return ParameterError("{} has 0 samples: there is nothing to clean.", Param("y"))
 
 
 def flat(y: Any) -> Labels:
-    """One label a row, also from a frame of one column."""
+    """Return the labels as a one-dimensional array, also from a frame of one column."""
     labels = _as_array(y)
     if labels.ndim == 2 and labels.shape[1] == 1:
         labels = np.asarray(labels[:, 0])
     if labels.ndim != 1:
-        raise ValueError(f"y must have one label for every row, and has the shape {labels.shape}.")
+        raise ParameterError(
+            "{} must have one label per sample, and has the shape {}.",
+            Param("y"),
+            str(labels.shape),
+        )
     return labels
+
+
+def named(label: Any) -> str:
+    """Return the repr of a label without the name of its NumPy type."""
+    return repr(label.item() if isinstance(label, np.generic) else label)
+
+
+def _check_no_missing(y: Labels, part: int | None = None) -> None:
+    missing = _missing(y)
+    if missing.any():
+        where = "" if part is None else f" of partition {part}"
+        raise ParameterError(
+            "{} has {} missing values (NaN or None), the first in row {}{}: every sample needs a "
+            "label, so fill them or leave those samples out.",
+            Param("y"),
+            str(int(missing.sum())),
+            str(int(np.flatnonzero(missing)[0])),
+            where,
+        )
+
+
+def _check_not_continuous(y: Labels) -> None:
+    with warnings.catch_warnings():
+        # `_check_classes` raises an error for too many classes.
+        warnings.filterwarnings("ignore", message="The number of unique classes is greater")
+        kind = type_of_target(y, input_name="y")
+    if kind.startswith("continuous") or kind == "unknown":
+        raise ParameterError(
+            "Unknown label type: {}. {} must hold class labels, not a regression target.",
+            kind,
+            Param("y"),
+        )
 
 
 def _check_classes(classes: Labels, sizes: Ints) -> None:
     if len(classes) < 2:
-        raise ValueError(
-            f"y needs at least two classes, and holds only one class: {named(classes[0])}."
+        raise ParameterError(
+            "{} needs at least two classes, and holds only one class: {}.",
+            Param("y"),
+            named(classes[0]),
         )
-    rows = int(sizes.sum())
-    if len(classes) > max(2, rows // 2):
-        raise _no_labels(len(classes), rows)
+    n_samples = int(sizes.sum())
+    if len(classes) > max(2, n_samples // 2):
+        raise _not_labels(len(classes), n_samples)
     if sizes.min() < 2:
-        raise ValueError(
-            f"class {named(classes[sizes.argmin()])} of y has a single row, and cleaning needs "
-            "two of every class at least: add rows, merge it with another class, or leave it out."
+        raise ParameterError(
+            "class {} of {} has a single sample, and cleaning needs at least two of every class: "
+            "add samples, merge it with another class, or leave it out.",
+            named(classes[sizes.argmin()]),
+            Param("y"),
         )
 
 
-def _no_labels(values: int, rows: int) -> ValueError:
-    return ValueError(
-        f"y has {values} distinct values in {rows} rows: that looks like a regression "
-        "target or an identifier, and cleaning needs a class label."
+def _not_labels(n_values: int, n_samples: int) -> ParameterError:
+    return ParameterError(
+        "{} has {} distinct values in {} samples: that looks like a regression target or an "
+        "identifier, and cleaning needs class labels.",
+        Param("y"),
+        str(n_values),
+        str(n_samples),
     )
-
-
-def named(label: Any) -> str:
-    """Write a label as Python would, without the name of its NumPy type."""
-    return repr(label.item() if isinstance(label, np.generic) else label)
 
 
 def _as_array(y: Any) -> Labels:
@@ -191,7 +181,7 @@ def _as_array(y: Any) -> Labels:
         return np.asarray(native.to_numpy())
     if isinstance(native, nw.Series):
         if native.dtype in (nw.Categorical, nw.Enum):
-            # Categories of pandas may be anything; as objects they stay what they are.
+            # Categories of pandas can be of any type; as objects they keep it.
             return np.asarray(native.to_list(), dtype=object)
         return np.asarray(native.to_numpy())
     array = np.asarray(y)
@@ -211,9 +201,10 @@ def _of_one_type(y: Labels) -> Labels:
         return y
     if any(issubclass(kind, str) for kind in kinds):
         names = ", ".join(sorted(kind.__name__ for kind in kinds))
-        raise ValueError(
-            f"y mixes labels of types {names}, which have no common order: "
-            "use one type for all labels."
+        raise ParameterError(
+            "{} mixes labels of types {}, which have no common order: use one type for all labels.",
+            Param("y"),
+            names,
         )
     return np.asarray(y.tolist())
 

@@ -1,4 +1,4 @@
-"""What an engine gives, and what becomes of it: proposals, certificates, neighbourhoods."""
+"""What an engine yields, and the neighbourhoods that are made of it."""
 
 from collections.abc import Generator
 from dataclasses import dataclass, replace
@@ -12,25 +12,25 @@ from rectifold._core.utils import Bools, Floats, Ints
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Proposal:
-    """Candidates for some rows, which provably contain what the canonical order keeps.
+    """Candidates for some samples, which provably contain their neighbours in the canonical order.
 
-    For every row the candidates hold its k nearest rows in the order (distance, row
-    index); those of an approximate engine hold k rows, and seldom miss one of these. They may
-    hold more, and the row itself: `settle` computes the distances,
-    excludes the row by its index and settles the order.
+    The candidates of a sample include its k nearest samples in the order (distance, index); those
+    of an approximate engine are k samples, and seldom miss one of these. They may include more,
+    and the sample itself: `settle` computes the distances, excludes the sample by its index and
+    sorts.
     """
 
+    #: The samples.
     rows: Ints
-    #: Where each row's candidates begin: those of ``rows[i]`` are
-    #: ``candidates[offsets[i]:offsets[i + 1]]``.
+    #: The candidates of ``rows[i]`` are ``candidates[offsets[i]:offsets[i + 1]]``.
     offsets: Ints
     candidates: Ints
-    #: Where the metric is the caller's own, so that `settle` can't compute it; or where the engine
-    #: has computed what `settle` would, to the last bit.
+    #: Set if `settle` can't compute them, under a user's own metric; or if the engine has computed
+    #: the same distances as `settle` would, to the last bit.
     distances: Floats | None = None
 
     def only(self, mask: Bools) -> "Proposal":
-        """The same for some of its rows."""
+        """Return the proposal for the samples that `mask` selects."""
         if mask.all():
             return self
         lengths = np.diff(self.offsets)
@@ -43,7 +43,7 @@ class Proposal:
         )
 
     def below(self, limit: int) -> "Proposal":
-        """The same without the candidates from row `limit` on."""
+        """Return the proposal without the candidates whose index is `limit` or higher."""
         kept = self.candidates < limit
         if kept.all():
             return self
@@ -57,89 +57,98 @@ class Proposal:
 
 
 def in_order(rows: Ints, indices: Ints, distances: Floats) -> Proposal:
-    """Propose neighbours that are settled already, equally many for every row."""
+    """Return a proposal of settled neighbours, the same number for every sample."""
     offsets = np.arange(len(rows) + 1) * indices.shape[1]
     return Proposal(rows, offsets, indices.ravel(), distances.ravel())
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Certified:
-    """Rows of which it is proved that their k nearest rows all carry their own label."""
+    """Samples whose k nearest samples are proved to carry the sample's own label."""
 
     rows: Ints
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Looked:
-    """For the record: how many pairs of points were looked at since the last such answer."""
+    """The number of pairs of points that were compared since the last such answer."""
 
     pairs: int
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Ran:
+    """The engine that does the search, if it is not the one that was called."""
+
+    engine: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Checked:
-    """The true neighbours of a random sample of the rows whose neighbours are approximate."""
+    """The true neighbours of a random sample of the samples whose neighbours are approximate."""
 
     proposal: Proposal
-    #: How many rows the sample was drawn from.
+    #: Size of the set from which they were drawn.
     drawn_from: int
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Outlook:
-    """Said before long work: how many seconds are left, exactly and approximately."""
+    """Estimates, before a long search, of the seconds it takes exactly and approximately."""
 
     exact: float
     approximate: float
 
 
-#: What every engine gives, and what some give besides.
+#: What every engine yields, and what some yield in addition.
 Plain = Proposal | Certified | Looked
-Answer = Plain | Checked | Outlook
+Answer = Plain | Checked | Outlook | Ran
 
 
 class Engine(Protocol):
-    """A neighbour search. It proposes; it never decides order or weight."""
+    """A neighbour search: it proposes candidates and decides neither their order nor weight."""
 
     def __call__(
         self, points: Points, labels: Ints, k: int, *, n_jobs: int | None
     ) -> Generator[Answer, None, None]:
-        """Yield, in any order, a proposal or a certificate for every row exactly once.
+        """Yield, in any order, a proposal or a certificate for every sample exactly once.
 
-        An engine that misses neighbours gives the true ones of a sample besides.
+        An engine that can miss neighbours also yields the true ones of a random sample.
         """
         ...
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Neighbourhoods:
-    """The k nearest rows of every row that was searched for, in canonical order."""
+    """The k nearest samples of every sample that was searched, in the canonical order."""
 
-    #: Rows that hold no certificate, ascending; the arrays below are parallel to them.
+    #: Samples without a certificate, ascending; the next two arrays are parallel to them.
     rows: Ints
     indices: Ints
     distances: Floats
-    #: For all rows of the data: whether the row holds a certificate instead.
+    #: For all samples: whether it holds a certificate instead.
     certified: Bools
-    #: Pairs of points that the engine looked at, where it counts them.
+    #: Pairs of points that were compared, if the engine counts them.
     pairs: int = 0
-    #: The true neighbourhoods of some of the rows, where those above may miss a neighbour.
+    #: The true neighbourhoods of some samples, if those above may miss a neighbour.
     truth: "Neighbourhoods | None" = None
-    #: How many rows those were drawn from.
+    #: Size of the set from which these samples were drawn.
     drawn_from: int = 0
+    #: The engine that searched, if it is not the one that was called.
+    ran: str | None = None
 
     @property
     def k(self) -> int:
-        """How many neighbours each row has."""
+        """Number of neighbours of each sample."""
         return int(self.indices.shape[1])
 
     def nearest(self, k: int) -> "Neighbourhoods":
-        """Cut to the first `k` neighbours: what a search for fewer would have found.
+        """Return the first `k` neighbours of every sample, as a search for fewer would find them.
 
         A certificate for more neighbours is one for fewer, so nothing is searched again.
         """
         if not 1 <= k <= self.k:
-            raise ValueError(f"k={k} neighbours asked for, where {self.k} were searched for.")
+            raise ValueError(f"k={k} is out of range: {self.k} neighbours were searched for.")
         return replace(
             self,
             indices=self.indices[:, :k],

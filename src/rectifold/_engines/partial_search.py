@@ -1,4 +1,7 @@
-"""What a part of a table tells of its rows, and of others: for tables that no machine holds."""
+"""Certificates and neighbours from one part of a table, for tables that no machine holds.
+
+`engine` is "auto", "exact" or "gpu"; all give the same result. `device` is that of a GPU.
+"""
 
 from functools import partial
 from typing import Any
@@ -7,8 +10,10 @@ import numpy as np
 
 from rectifold._core.space import Points
 from rectifold._core.utils import Bools, Floats, Ints
-from rectifold._engines import exact, on_gpu
+from rectifold._engines import exact
 from rectifold._engines.exact.duplicates import MIXED
+from rectifold._engines.options import GPU
+from rectifold._engines.registry import choose_spec
 from rectifold._engines.settle import NOBODY, settle_few
 
 
@@ -21,35 +26,16 @@ def certified(
     device: Any = None,
     n_jobs: int | None = None,
 ) -> Bools:
-    """Tell which rows of a class have k others of it nearer than any row of another class.
+    """Return which samples of a class have k others of it nearer than any sample of another class.
 
-    Parameters
-    ----------
-    points : Points
-        Some rows of the class, and all rows of all other classes.
-    friends : ndarray of bool of shape (n_rows,)
-        Which rows are of the class.
-    k : int
-        Neighbours per row.
-    engine, device
-        As for `rectifold.GMR`.
-    n_jobs : int or None
-        Cores, as in scikit-learn.
-
-    Returns
-    -------
-    ndarray of bool of shape (n_rows,)
-        It holds for the whole table: rows of the class that are not among the points can only be
-        nearer still.
+    `points` are some samples of the class, which `friends` marks, and all samples of all other
+    classes. The result holds for the whole table: samples of the class that are not among the
+    points can only be nearer still.
     """
     held = np.zeros(points.n, dtype=bool)
     if points.n <= k:
         return held
-    certify = exact.certify_only
-    if on_gpu(engine, points, device):
-        from rectifold._engines import gpu
-
-        certify = partial(gpu.certify_only, device=device)
+    certify = _function("certify_only", engine, points, device)
     for answer in certify(points, np.where(friends, 0, MIXED), k, n_jobs=n_jobs):
         held[answer.rows] = True
     return held
@@ -66,40 +52,17 @@ def nearest(
     device: Any = None,
     n_jobs: int | None = None,
 ) -> tuple[Ints, Floats]:
-    """Find the nearest rows of some rows among the first ones of a table.
+    """Return up to k neighbours of the samples `rows` among the first `targets` points.
 
-    Parameters
-    ----------
-    points : Points
-        The rows to look among, and after them further rows to look for.
-    targets : int
-        How many rows to look among.
-    rows : ndarray of int
-        The rows to look for, ascending.
-    k : int
-        Neighbours per row, at most.
-    within : ndarray of shape (n_rows,), default=None
-        Farther rows than this, for each of `rows`, are of no use.
-    engine, device
-        As for `rectifold.GMR`.
-    n_jobs : int or None
-        Cores, as in scikit-learn.
-
-    Returns
-    -------
-    indices, distances : ndarray of shape (n_rows, k)
-        In the order (distance, row index), the row itself left out. Where there are fewer, the rest
-        is `NOBODY`, at an infinite distance. What is farther than `within` may be missing.
+    Indices and distances have the shape (n_rows, k), in the order (distance, index), without the
+    sample itself. Missing ones are `NOBODY`, at an infinite distance; those farther than `within`,
+    one distance for each of `rows`, may be missing. `rows` is ascending.
     """
     indices = np.full((len(rows), k), NOBODY)
     distances = np.full((len(rows), k), np.inf)
     if not targets or not len(rows):
         return indices, distances
-    propose = exact.propose_among
-    if on_gpu(engine, points, device):
-        from rectifold._engines import gpu
-
-        propose = partial(gpu.propose_among, device=device)
+    propose = _function("propose_among", engine, points, device)
     for proposal in propose(points, targets, rows, k, within=within, n_jobs=n_jobs):
         at = np.searchsorted(rows, proposal.rows)
         indices[at], distances[at], _ = settle_few(points, proposal, k)
@@ -117,27 +80,28 @@ def nearer(
     device: Any = None,
     n_jobs: int | None = None,
 ) -> Ints:
-    """Count, among the first rows of a table, those that are nearer to some rows than a distance.
+    """Count the first `targets` points that are nearer to each of `rows` than its distance.
 
-    Parameters
-    ----------
-    points, targets, rows, engine, device, n_jobs
-        As for `nearest`.
-    distances : ndarray of shape (n_rows,)
-        One for each of `rows`.
-    k : int
-        Whoever has k has enough.
-
-    Returns
-    -------
-    ndarray of shape (n_rows,)
-        There are so many at least, the row itself not counted; beyond k anything goes.
+    The counts are lower bounds, without the sample itself. Counting may stop at k.
     """
     if not targets or not len(rows):
         return np.zeros(len(rows), dtype=np.intp)
-    if on_gpu(engine, points, device):
+    if choose_spec(_named(engine, device), points).on_device:
         _, found = nearest(
             points, targets, rows, k, within=distances, engine=engine, device=device, n_jobs=n_jobs
         )
         return np.asarray(np.count_nonzero(found < distances[:, None], axis=1))
     return exact.count_among(points, targets, rows, distances, k, n_jobs=n_jobs)
+
+
+def _named(engine: str, device: Any) -> str | GPU:
+    return engine if device is None else GPU(device)
+
+
+def _function(name: str, engine: str, points: Points, device: Any) -> Any:
+    """Return a function of the engine that searches these points, bound to its device."""
+    if not choose_spec(_named(engine, device), points).on_device:
+        return getattr(exact, name)
+    from rectifold._engines import gpu
+
+    return partial(getattr(gpu, name), device=device)

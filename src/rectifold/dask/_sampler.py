@@ -1,4 +1,4 @@
-"""GMR for collections of Dask: the sampler, with the parameters of `rectifold.GMR`."""
+"""GMR for Dask collections."""
 
 import numbers
 import warnings
@@ -12,12 +12,19 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import validate_data
 
 from rectifold import sampler
+from rectifold._core.pipeline import (
+    Settings,
+    check_enough,
+    describe,
+    warn_of_classes,
+)
 from rectifold._core.rules import REMOVED
 from rectifold._core.space import EXACT_METRICS, resolve_metric
 from rectifold._core.target import Labels, join
 from rectifold._core.utils import Ints, timed
 from rectifold._core.votes import size_order
-from rectifold._engines import check_device
+from rectifold._engines import GPU
+from rectifold._engines.options import engine_name
 from rectifold.dask import _spaces
 from rectifold.dask._cluster import Cluster
 from rectifold.dask._partitions import Parts, Seen, look, positions, refuse_odd_ones, split
@@ -26,16 +33,17 @@ from rectifold.dask._plan import bytes_of
 from rectifold.dask._rectification import Rectification, decide
 from rectifold.dask._spaces import Fitted
 from rectifold.dask._tasks import Geometry
+from rectifold.sampler import check_no_metadata, settings_of
 
 
 class GMR(sampler.GMR):
     """Clean imbalanced data by Geometric Manifold Rectification, on a Dask cluster.
 
-    Rows, votes and decisions are those of :class:`rectifold.GMR`, bit for bit, whatever the
-    partitions. The work is done by the current :class:`distributed.Client`, or without one by
-    the scheduler of this process. No stage needs the table in one place: the small classes are
-    sent to every worker, most rows are decided where they lie, and only the others are searched
-    for in all partitions.
+    Kept samples, votes and decisions are those of :class:`rectifold.GMR`, bit for bit,
+    whatever the partitions. The work is done by the current :class:`distributed.Client`,
+    or without one by the scheduler of this process. No stage needs the table in one
+    place: the small classes are sent to every worker, most samples are decided in their
+    own partition, and only the others are searched for in all partitions.
 
     Parameters
     ----------
@@ -43,53 +51,50 @@ class GMR(sampler.GMR):
         As for :class:`rectifold.GMR`.
 
     n_neighbors : int, default=15
-        How many neighbours vote.
+        Number of neighbours that vote.
 
     metric : {"auto", "euclidean", "sqeuclidean", "cosine"}, default="auto"
-        "auto" takes the Euclidean distance up to `metric_threshold` columns and the
+        "auto" is the Euclidean distance up to `metric_threshold` features and the
         cosine distance above.
 
     space : {None, "auto"} or transformer, default=None
-        Where the geometry is computed, as for :class:`rectifold.GMR`. A ``StandardScaler()`` is
-        fitted by exact means and variances, in one pass, whatever the partitions; another
-        transformer that has ``partial_fit`` by one partition after the other; any other, and
-        "auto", on a random sample of `space_sample` rows. See Notes.
+        Transformer applied to a copy of the samples before distances are computed, as
+        for :class:`rectifold.GMR`. ``StandardScaler()`` is fitted by exact means and
+        variances in one pass, whatever the partitions; another transformer with
+        ``partial_fit`` on one partition after the other; any other, and "auto", on a
+        random sample of `space_sample` samples. See Notes.
 
-    engine : {"auto", "exact", "gpu"}, default="auto"
-        How a worker searches a block. All give the same answer. "auto" takes a GPU where
-        PyTorch sees one on the worker, and there is enough to do for it.
-
-    target_recall, time_budget
-        For approximate neighbours, which there are none of here: leave them out.
+    engine : {"auto", "exact", "gpu"} or GPU, default="auto"
+        The neighbour search of a worker within a block. All give the same result. "auto"
+        uses a GPU if PyTorch sees one on the worker and there is enough work for it.
 
     random_state : int, RandomState instance or None, default=0
-        For the rows that a space is fitted on.
-
-    device : str or int, default=None
-        Which device "gpu" uses on a worker.
+        Controls the choice of the samples that a space is fitted on.
 
     n_jobs : int, default=None
-        Cores that one task uses: None means 1, for clusters whose workers have a thread a core.
+        Number of threads of one task. None means 1, for clusters whose workers have a
+        thread for each core.
 
     space_sample : int, default=100_000
-        See `space`. Where the table has no more rows, the sample is the table.
+        See `space`. A table with no more samples is used as a whole.
 
     block_size : int or str, default="64 MiB"
-        The most that any piece of the work takes: partitions that are looked at together (a
-        larger partition is looked at as it is), the rows of all classes but the largest, which
-        every worker is sent, and undecided rows that are searched for together. A thread of a
-        worker needs some twelve times as much memory, besides what Python and its libraries take.
+        Maximum size of a piece of work: partitions that are searched together (a larger
+        partition is searched as it is), the samples of all classes but the largest,
+        which are sent to every worker, and undecided samples that are searched for
+        together. A thread of a worker needs about twelve times as much memory, in
+        addition to what Python and its libraries take.
 
     Attributes
     ----------
     sampling_strategy_ : dict
-        The strict classes, as imbalanced-learn gives them.
+        The strict classes, in the form of imbalanced-learn.
 
-    sample_indices_ : dask.array.Array of shape (n_rows_kept,)
-        Positions of the rows that were kept, ascending.
+    sample_indices_ : dask.array.Array of shape (n_samples_new,)
+        Indices of the samples that were kept, ascending.
 
     rectification_ : rectifold.dask.Rectification
-        The record: for every row its votes, what happened to it and why.
+        The record of the run: for every sample its votes, the decision and the reason.
 
     metric_ : str
         The metric that was used.
@@ -98,13 +103,14 @@ class GMR(sampler.GMR):
         The fitted space.
 
     space_rows_ : int
-        How many rows it was fitted on; 0 if there is none.
+        Number of samples that it was fitted on; 0 without a space.
 
     n_features_in_ : int
         Number of features seen during `fit_resample`.
 
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
-        Names of features, where `X` has names that are all strings.
+        Names of features seen during `fit_resample`. Defined only if `X` has feature
+        names that are all strings.
 
     See Also
     --------
@@ -112,22 +118,23 @@ class GMR(sampler.GMR):
 
     Notes
     -----
-    `X` is read once for every stage: to count, to gather the small classes, to look for
-    certificates, for every batch of undecided rows, and when the result is computed. Call
-    ``X.persist()`` before, if making it takes long and the cluster can hold it.
+    `X` is read once for every stage: to count, to collect the small classes, to find
+    certificates, for every batch of undecided samples, and when the result is computed.
+    Call ``X.persist()`` before if computing it takes long and the cluster can hold it.
 
-    Brought together in one place are, besides counts: on a worker, the rows of the small classes,
-    of at most `block_size`, with a sample of the large one, of an eighth of that; also there, for
-    each of the two chains of visits that a thread is at, a batch of undecided rows and what is
-    found for them, of at most `block_size` each; and here, 24 bytes for each suspect of a class of
-    which more would go than may. Where the small classes take more than
-    `block_size`, nothing can be proved and all rows are searched for; a warning says so.
+    Besides counts, the following is held in one place. On a worker: the samples of the
+    small classes, at most `block_size`, with a sample of the large class of an eighth of
+    that; and for each of the two chains of searches that a thread runs, a batch of
+    undecided samples and their results, at most `block_size` each. In this process: 24
+    bytes for each candidate of a class with more candidates than may be removed. If the
+    small classes take more than `block_size`, nothing can be proved and all samples are
+    searched for, with a warning.
 
-    The answer is that of :class:`rectifold.GMR` on the points that the space gives,
-    ``space_.transform(X)``. These are the points of one machine where there is no space, and where
-    it does to every number what it would do there: ``MinMaxScaler()``, or one that is fitted on all
-    rows. Exact means are not quite those of scikit-learn, which are rounded; where distances are
-    equal, as on a grid, the last bit may settle who is nearer.
+    The result is that of :class:`rectifold.GMR` on the points ``space_.transform(X)``.
+    These are the points of one machine if there is no space, or one that does the same
+    to every number there: ``MinMaxScaler()``, or one that is fitted on all samples. Exact
+    means differ from those of scikit-learn in the last bits, which can decide between
+    neighbours at equal distances, as on a grid.
 
     Examples
     --------
@@ -153,8 +160,7 @@ class GMR(sampler.GMR):
         **sampler.GMR._parameter_constraints,
         "n_neighbors": [Interval(numbers.Integral, 1, None, closed="left")],
         "metric": [StrOptions({"auto", "l2", "minkowski", "p", *EXACT_METRICS})],
-        "engine": [StrOptions({"auto", "exact", "gpu"})],
-        "time_budget": [None],
+        "engine": [StrOptions({"auto", "exact", "gpu"}), GPU],
         "space_sample": [Interval(numbers.Integral, 1, None, closed="left")],
         "block_size": [Interval(numbers.Integral, 1, None, closed="left"), str],
     }
@@ -162,7 +168,7 @@ class GMR(sampler.GMR):
     def __init__(
         self,
         *,
-        sampling_strategy: Any = "majority",
+        sampling_strategy: Any = "auto",
         n_neighbors: int = 15,
         alpha: float = 0.3,
         beta: float = 0.7,
@@ -173,11 +179,8 @@ class GMR(sampler.GMR):
         min_minority: int = 10,
         class_weight: str | None = None,
         space: Any = None,
-        engine: str = "auto",
-        target_recall: float = 0.99,
-        time_budget: float | None = None,
+        engine: str | GPU = "auto",
         random_state: Any = 0,
-        device: str | int | None = None,
         n_jobs: int | None = None,
         space_sample: int = 100_000,
         block_size: int | str = "64 MiB",
@@ -195,10 +198,7 @@ class GMR(sampler.GMR):
             class_weight=class_weight,
             space=space,
             engine=engine,
-            target_recall=target_recall,
-            time_budget=time_budget,
             random_state=random_state,
-            device=device,
             n_jobs=n_jobs,
         )
         self.space_sample = space_sample
@@ -216,53 +216,48 @@ class GMR(sampler.GMR):
             As for `fit_resample`.
 
         **params : dict
-            Refused: see `fit_resample`.
+            Not supported: see `fit_resample`.
 
         Returns
         -------
         self : GMR
-            The instance itself.
+            Return the instance itself.
         """
-        parts = self._parts(X, y, params)
-        cluster = Cluster()
-        seen, classes, sizes = self._look(cluster, parts)
-        self._choose_strict(classes, sizes)
-        self._fitted(cluster, parts, seen)
+        check_no_metadata(params)
+        self._first_pass(Cluster(), self._split(X, y), settings_of(self), {})
         return self
 
-    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
     def fit_resample(self, X: Any, y: Any, **params: Any) -> tuple[Any, Any]:
         """Clean the data.
 
         Parameters
         ----------
-        X : dask.dataframe.DataFrame or dask.array.Array of shape (n_rows, n_features)
-            The rows.
+        X : dask.dataframe.DataFrame or dask.array.Array of shape (n_samples, n_features)
+            Data collection.
 
-        y : dask.dataframe.Series or dask.array.Array of shape (n_rows,)
-            Their labels, in the same partitions.
+        y : dask.dataframe.Series or dask.array.Array of shape (n_samples,)
+            Target, in the same partitions.
 
         **params : dict
-            Refused: an array with one entry per row, such as ``sample_weight``, would
-            no longer match the rows. Select from it with ``sample_indices_``.
+            Not supported: see :meth:`rectifold.GMR.fit_resample`.
 
         Returns
         -------
-        X_resampled : same type as X, of shape (n_rows_kept, n_features)
-            The rows that were kept, untouched, in their order and their partitions: read
+        X_resampled : same type as X, of shape (n_samples_new, n_features)
+            The samples that were kept, unchanged, in their order and partitions: read
             and selected when it is computed.
 
-        y_resampled : same type as y, of shape (n_rows_kept,)
+        y_resampled : same type as y, of shape (n_samples_new,)
             Their labels.
         """
-        parts = self._parts(X, y, params)
+        return super().fit_resample(X, y, **params)  # type: ignore[no-any-return]
+
+    def _fit_resample(self, X: Any, y: Any) -> tuple[Any, Any]:
+        settings = settings_of(self)
+        parts = self._split(X, y)
         cluster = Cluster()
         seconds: dict[str, float] = {}
-        with timed(seconds, "count"):
-            seen, classes, sizes = self._look(cluster, parts)
-        self._choose_strict(classes, sizes)
-        with timed(seconds, "space"):
-            fitted = self._fitted(cluster, parts, seen)
+        seen, classes, sizes, fitted = self._first_pass(cluster, parts, settings, seconds)
         counts = [one.rows for one in seen]
         self.metric_ = str(resolve_metric(self.metric, fitted.columns, self.metric_threshold))
         k = int(self.n_neighbors)
@@ -273,20 +268,20 @@ class GMR(sampler.GMR):
             self.metric_,
             k,
             fitted.space,
-            self.engine,
-            self.device,
+            engine_name(self.engine),
+            self.engine.device if isinstance(self.engine, GPU) else None,
             self.n_jobs,
         )
         line = Line(cluster, parts, counts, geometry, fitted.columns, bytes_of(self.block_size))
         self._warn_if_all_are_searched(line)
-        found = line.run(self._seed(), float(self.epsilon), self.class_weight, seconds)
-        setting = self._setting(classes, sizes, self.metric_, k, "dask", seconds)
+        found = line.run(settings.seed, float(self.epsilon), self.class_weight, seconds)
+        setting = describe(settings, classes, sizes, self.metric_, k, "dask", seconds)
         with timed(seconds, "rules"):
-            outcomes, fates = decide(cluster, found.outcomes, sizes, self._thresholds(), setting)
+            outcomes, fates = decide(cluster, found.outcomes, sizes, settings.thresholds, setting)
         self.rectification_: Any = Rectification(
             classes,
             sizes,
-            self._thresholds(),
+            settings.thresholds,
             setting,
             parts,
             tuple(counts),
@@ -295,25 +290,33 @@ class GMR(sampler.GMR):
             found.certified,
             fates,
         )
-        self._warn_if_guarded(classes, sizes, stacklevel=4)
-        self._warn_if_emptied(classes, sizes - fates[:, REMOVED].sum(axis=1), stacklevel=4)
+        left_of_class = sizes - fates[:, REMOVED].sum(axis=1)
+        warn_of_classes(classes, sizes, left_of_class, self.min_minority, stacklevel=6)
         kept, left = self.rectification_.kept(cluster)
         self.sample_indices_ = positions(kept, left, counts)
         return parts.selected(kept, left)
 
-    def _parts(self, X: Any, y: Any, params: dict[str, Any]) -> Parts:
-        """Refuse what can't be cleaned, as far as that is known without reading it."""
-        self._refuse_metadata(params)
-        if self.engine == "exact":
-            check_device(self.engine, self.device)
+    def _split(self, X: Any, y: Any) -> Parts:
+        """Check what can be checked without reading the data, and return its partitions."""
         _spaces.check(self.space)
         bytes_of(self.block_size)
         parts = split(X, y)
         validate_data(self, parts.empty, skip_check_array=True)
         return parts
 
+    def _first_pass(
+        self, cluster: Cluster, parts: Parts, settings: Settings, seconds: dict[str, float]
+    ) -> tuple[list[Seen], Labels, Ints, Fitted]:
+        """Read all partitions for the first time, check them, and fit the space."""
+        with timed(seconds, "count"):
+            seen, classes, sizes = self._look(cluster, parts)
+        self._set_strict_classes(settings, classes, sizes)
+        with timed(seconds, "space"):
+            fitted = self._fitted(cluster, parts, seen, settings.seed)
+        return seen, classes, sizes, fitted
+
     def _look(self, cluster: Cluster, parts: Parts) -> tuple[list[Seen], Labels, Ints]:
-        """Look at all partitions for the first time: rows, columns and labels."""
+        """Return what the first pass finds in each partition, the classes and their sizes."""
         scale = _spaces.scales(self.space)
         seen: list[Seen] = cluster.gather(
             [
@@ -323,15 +326,10 @@ class GMR(sampler.GMR):
         )
         refuse_odd_ones(seen)
         classes, sizes = join([(one.labels, one.counts) for one in seen])
-        n, k = int(sizes.sum()), int(self.n_neighbors)
-        if n < k + 1:
-            raise ValueError(
-                f"n_neighbors={k} needs at least {k + 1} rows, and X has {n} samples: "
-                "lower n_neighbors or add rows."
-            )
+        check_enough(int(self.n_neighbors), int(sizes.sum()))
         return seen, classes, sizes
 
-    def _fitted(self, cluster: Cluster, parts: Parts, seen: list[Seen]) -> Fitted:
+    def _fitted(self, cluster: Cluster, parts: Parts, seen: list[Seen], seed: int) -> Fitted:
         """Fit the space."""
         n = sum(one.rows for one in seen)
         if self.space is None:
@@ -339,7 +337,7 @@ class GMR(sampler.GMR):
         elif _spaces.scales(self.space):
             fitted = _spaces.scaled(self.space, seen, parts.empty)
         else:
-            rng = np.random.default_rng(self._seed())
+            rng = np.random.default_rng(seed)
             sample = np.sort(rng.choice(n, min(n, self.space_sample), replace=False, shuffle=False))
             task = _spaces.fitting(self.space, parts, [one.rows for one in seen], sample)
             (fitted,) = cluster.gather([task])
@@ -349,9 +347,10 @@ class GMR(sampler.GMR):
     def _warn_if_all_are_searched(self, line: Line) -> None:
         if line.small > bytes_of(self.block_size):
             warnings.warn(
-                f"the rows of all classes but the largest take {format_bytes(line.small)}, more "
-                f"than block_size={self.block_size!r}, so that nothing can be proved and every row "
-                "is searched for in every block: raise block_size, if workers have the memory.",
+                f"the samples of all classes but the largest take {format_bytes(line.small)}, more "
+                f"than block_size={self.block_size!r}, so that nothing can be proved and every "
+                "sample is searched for in every block: raise block_size if workers have the "
+                "memory.",
                 UserWarning,
-                stacklevel=4,
+                stacklevel=5,
             )

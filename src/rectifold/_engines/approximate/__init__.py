@@ -14,7 +14,7 @@ from rectifold._engines.approximate.clusters import Cells, gather
 from rectifold._engines.approximate.probing import Near
 from rectifold._engines.approximate.residuals import subtract_middles
 from rectifold._engines.check_sample import CHECKED, TUNED, Approximation, sample_rows
-from rectifold._engines.contract import Answer, Checked, Looked, Proposal, in_order
+from rectifold._engines.contract import Answer, Checked, Looked, Proposal, Ran, in_order
 from rectifold._engines.exact import costs
 from rectifold._engines.exact.certificates import Standing
 from rectifold._engines.exact.index import Ground, lay
@@ -81,6 +81,7 @@ class _Run:
         """Answer for all rows."""
         ground, k, workers = self.ground, self.k, self.workers
         if ground.whole or self.wanted.target_recall >= 1 or len(ground.groups.counts) < _ROOM * k:
+            yield Ran("exact")
             yield from exact.answers(ground, k, workers)
             return
         proof = tuning.try_certificates(ground, k, workers)
@@ -133,6 +134,7 @@ class _Run:
 
     def _exactly(self, standing: Standing, proof: tuning.Proof) -> Generator[Answer, None, None]:
         """Answer exactly for all rows that have no answer yet."""
+        yield Ran("exact")
         if proof.pays:
             yield from exact.searched(self.ground, self.k, standing, self.workers)
         else:

@@ -1,0 +1,110 @@
+"""Run an engine over all samples, and put what it proposes into the canonical order."""
+
+from collections.abc import Callable
+from contextlib import closing
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from rectifold import progress
+from rectifold._core.space import Points
+from rectifold._core.utils import Bools, Floats, Ints
+from rectifold._engines.contract import (
+    Certified,
+    Checked,
+    Engine,
+    Looked,
+    Neighbourhoods,
+    Outlook,
+    Proposal,
+    Ran,
+)
+from rectifold._engines.settle import settle
+
+
+def search(
+    engine: Engine,
+    points: Points,
+    labels: Ints,
+    k: int,
+    *,
+    n_jobs: int | None = None,
+    warn: Callable[[Outlook], None] | None = None,
+) -> Neighbourhoods:
+    """Return the neighbourhoods of all points.
+
+    `warn` is called with estimates of the time before a search that will take minutes.
+    """
+    n = points.n
+    certified = np.zeros(n, dtype=bool)
+    settled, truth = _Settled(points, k), _Settled(points, k)
+    decided = pairs = drawn_from = 0
+    ran: str | None = None
+    # An engine holds threads: close it at once if a progress listener raises an error.
+    with closing(engine(points, labels, k, n_jobs=n_jobs)) as answers:
+        for answer in answers:
+            match answer:
+                case Looked():
+                    pairs += answer.pairs
+                case Ran():
+                    ran = answer.engine
+                case Outlook():
+                    if warn is not None:
+                        warn(answer)
+                case Checked():
+                    truth.add(answer.proposal)
+                    drawn_from = answer.drawn_from
+                case Certified() | Proposal():
+                    if isinstance(answer, Certified):
+                        certified[answer.rows] = True
+                    else:
+                        settled.add(answer)
+                    if len(answer.rows):
+                        decided += len(answer.rows)
+                        progress.report(decided, n)
+    checked = truth.neighbourhoods(np.zeros(n, dtype=bool)) if truth.rows else None
+    found = settled.neighbourhoods(certified)
+    return replace(found, pairs=pairs, truth=checked, drawn_from=drawn_from, ran=ran)
+
+
+class _Settled:
+    """Collect settled proposals, in any order of the samples."""
+
+    def __init__(self, points: Points, k: int) -> None:
+        self.points, self.k = points, k
+        self.rows: list[Ints] = []
+        self.indices: list[Ints] = []
+        self.distances: list[Floats] = []
+
+    def add(self, proposal: Proposal) -> None:
+        """Settle one more proposal."""
+        indices, distances = settle(self.points, proposal, self.k)
+        self.rows.append(proposal.rows)
+        self.indices.append(indices)
+        self.distances.append(distances)
+
+    def neighbourhoods(self, certified: Bools) -> Neighbourhoods:
+        """Return all of them, ordered by sample."""
+        every = np.concatenate(self.rows) if self.rows else np.empty(0, dtype=np.intp)
+        order = np.argsort(every)
+        places = np.empty_like(order)
+        places[order] = np.arange(len(order))
+        return Neighbourhoods(
+            rows=every[order],
+            indices=_gathered(self.indices, places, self.k, np.intp),
+            distances=_gathered(self.distances, places, self.k, np.float64),
+            certified=certified,
+        )
+
+
+def _gathered(parts: list[Any], places: Ints, k: int, dtype: type) -> Any:
+    """Write all parts into one array at their places, and free each part."""
+    whole: Any = np.empty((len(places), k), dtype=dtype)
+    parts.reverse()
+    at = 0
+    while parts:
+        part = parts.pop()
+        whole[places[at : at + len(part)]] = part
+        at += len(part)
+    return whole
