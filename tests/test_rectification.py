@@ -106,7 +106,7 @@ def test_it_survives_pickling(record):
 
 def test_it_prints_as_a_table(record):
     text = repr(record)
-    assert "rows removed" in text
+    assert "samples removed" in text
     assert "common  strict" in text
     assert "imbalance ratio 6.67 ->" in text
 

@@ -146,7 +146,7 @@ def test_halves_of_surrogate_pairs_can_be_written(overlapping, tmp_path):
 def test_a_record_from_a_pickle_needs_its_rows_and_takes_them(record, overlapping, tmp_path):
     back = pickle.loads(pickle.dumps(record))
     assert back._trace is None
-    with pytest.raises(ValueError, match=r"^this record holds no rows to show .* pass X="):
+    with pytest.raises(ValueError, match=r"^this record does not hold the samples .* pass X"):
         back.report(tmp_path / "report.html")
     with pytest.raises(ValueError, match=r"^X has 10 rows and the record is of 460"):
         back.report(tmp_path / "report.html", X=overlapping[0][:10])
@@ -556,7 +556,7 @@ def test_a_notebook_shows_counts_whatever_became_of_the_rows(overlapping):
     record = cleaned(rows, y)
     del rows[:5]
     html = record._repr_html_()
-    assert "The rows can&#39;t be shown: X has 455 rows and the record is of 460" in html
+    assert "The rows can&#39;t be shown: X has 455 samples and the record 460" in html
     assert "<iframe" not in html
 
 
@@ -564,7 +564,7 @@ def test_a_note_says_whose_components_are_drawn(overlapping):
     X, y = overlapping
     record = cleaned(X, y, space=StandardScaler())
     assert "in which rows were compared" in record.report().data["points"]["note"]
-    bare = record.without_rows()
+    bare = record.without_data()
     assert "not of the space" in bare.report(X=X).data["points"]["note"]
 
 

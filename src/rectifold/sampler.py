@@ -323,7 +323,7 @@ class GMR(BaseCleaningSampler):
                 f"recall={accuracy.target:g} was not reached: {in_words(accuracy.to_dict())}.", 5
             )
         left = np.bincount(target.codes[self.sample_indices_], minlength=len(target.classes))
-        warn_of_classes(target.classes, target.sizes, left, self.min_minority, stacklevel=6)
+        warn_of_classes(target.classes, target.sizes, left, self.min_minority, stacklevel=5)
         if sparse.issparse(X) and X.format in ("bsr", "coo", "dia", "dok"):
             X = X.tocsr()
         kept = _select(X, self.sample_indices_)

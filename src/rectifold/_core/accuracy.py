@@ -1,4 +1,4 @@
-"""How good approximate neighbours are, measured on a random sample of rows."""
+"""Accuracy of approximate neighbours, measured on a random sample."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -11,48 +11,48 @@ from rectifold._core.utils import Bools, Floats, Ints
 from rectifold._core.votes import TOLERANCE, Votes, count_votes
 from rectifold._engines.contract import Neighbourhoods
 
-#: The confidence of all intervals.
+#: Confidence level of all intervals.
 CONFIDENCE = 0.95
 _FIELDS = tuple(Votes.__dataclass_fields__)
-#: So many rows that are neither all right nor all wrong make a mean normal.
+#: Minimum number of values strictly between 0 and 1 for a normal approximation of their mean.
 _MANY = 30
 
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """A share, and the interval in which it lies with a confidence of `CONFIDENCE`."""
+    """An estimated fraction and its confidence interval."""
 
     value: float
     low: float
     high: float
 
     def scaled(self, factor: float) -> "Share":
-        """The same as a part of something else."""
+        """Return the fraction and its interval multiplied by a factor."""
         return Share(self.value * factor, self.low * factor, self.high * factor)
 
     def to_dict(self) -> dict[str, float]:
-        """Plain numbers, for JSON."""
+        """Return plain numbers, for JSON."""
         return {"value": self.value, "low": self.low, "high": self.high}
 
 
 @dataclass(frozen=True, slots=True)
 class Accuracy:
-    """What approximate neighbours changed, as far as a sample of rows shows.
+    """Accuracy of approximate neighbours, estimated on a sample.
 
     Attributes
     ----------
     sampled, searched : int
-        Rows whose true neighbours were found too, drawn at random from those that hold no
-        certificate.
+        Size of the sample, whose true neighbours were found too, and of the set that it
+        was drawn from at random: the samples without a certificate.
     recall : Share
-        Of the true neighbours of searched rows, those that were found.
+        Fraction of the true neighbours that were found.
     votes : Share
-        Of the searched rows, those with another vote for their own class.
+        Fraction of the searched samples with another vote for their own class.
     vote_error : float
-        By how much that vote is off, on average.
+        Mean absolute error of that vote.
     decisions : Share
-        Of all rows, those that go though they should stay, or stay though they should go. A
-        certificate is never wrong.
+        Fraction of all samples that are removed though they should be kept, or kept
+        though they should be removed. A certificate is never wrong.
     target : float or None
         The recall that was asked for.
     """
@@ -67,11 +67,11 @@ class Accuracy:
 
     @property
     def met(self) -> bool | None:
-        """Whether the recall is what was asked for; None if nothing was."""
+        """Whether the recall reaches `target`; None without a target."""
         return None if self.target is None else self.recall.value >= self.target
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain numbers and dicts, for JSON."""
+        """Return plain numbers and dicts, for JSON."""
         return {
             "sampled": self.sampled,
             "searched": self.searched,
@@ -87,31 +87,24 @@ class Accuracy:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Check:
-    """What is known of a sample of rows by their true neighbours."""
+    """Votes of the true neighbours of a random sample."""
 
+    #: The samples.
     rows: Ints
-    #: The share of its true neighbours that was found, of each of them.
+    #: For each, the fraction of its true neighbours that was found.
     found: Floats
-    #: Votes of the true neighbours; arrays have one entry for each of these rows.
+    #: Votes of the true neighbours.
     votes: Votes
-    #: How many rows the sample was drawn from: those that were searched for.
+    #: Size of the set from which the sample was drawn.
     searched: int
+    #: The recall that was asked for.
     target: float | None = None
 
     def accuracy(self, votes: Votes, decide: Callable[[Votes, float], Bools]) -> Accuracy:
-        """Say what approximate neighbours changed.
+        """Return the accuracy of the votes of all samples.
 
-        Parameters
-        ----------
-        votes : Votes
-            Those of all rows, by the neighbours that were found.
-        decide : callable
-            Tells which rows of the sample go, by votes for it and the share of the searched rows
-            that it is. Caps are then reached within the sample, by either votes alike.
-
-        Returns
-        -------
-        Accuracy
+        `decide` returns which samples of this check are removed, given votes on them and the
+        fraction of the searched samples that they are, so that caps are scaled to the sample.
         """
         found = Votes(**{name: getattr(votes, name)[self.rows] for name in _FIELDS})
         error = np.abs(found.confidence - self.votes.confidence)
@@ -136,29 +129,17 @@ def check(
     target: float | None,
     **voting: Any,
 ) -> Check | None:
-    """Compare neighbours that were found with the true ones.
+    """Return the check of approximate neighbours, or None if all neighbours are exact.
 
-    Parameters
-    ----------
-    neighbourhoods : Neighbourhoods
-        What was found, and the true neighbours of a sample.
-    labels, sizes
-        As for `rectifold._core.votes.count_votes`, and so is `voting`.
-    target : float or None
-        The recall that was asked for.
-
-    Returns
-    -------
-    Check or None
-        None if all neighbours are the true ones.
+    `target` is the recall that was asked for; `voting` is passed to `count_votes`.
     """
     truth = neighbourhoods.truth
     if truth is None:
         return None
     at = np.searchsorted(neighbourhoods.rows, truth.rows)
-    # As near as the farthest true one: one of several that are equally far is as good as another.
+    # Any neighbour as near as the farthest true one counts, since ties are interchangeable.
     found = neighbourhoods.distances[at] <= truth.distances[:, -1:]
-    # The same row twice is one neighbour.
+    # A neighbour that is listed twice counts once.
     by_index = np.argsort(neighbourhoods.indices[at], axis=1, kind="stable")
     indices = np.take_along_axis(neighbourhoods.indices[at], by_index, axis=1)
     found = np.take_along_axis(found, by_index, axis=1)
@@ -175,10 +156,10 @@ def check(
 
 
 def _share(values: Floats | Bools, of: int) -> Share:
-    """Estimate the mean of values between 0 and 1 from a sample.
+    """Estimate the mean of values in [0, 1] from a random sample out of `of` values.
 
-    Of values that are 0 or 1 the interval is that of Clopper and Pearson. Others vary less around
-    the same mean; where enough of them do, the interval is that of a normal mean.
+    The interval is that of Clopper and Pearson, which is conservative for values other than 0 and
+    1; if there are enough of those, it is that of a normal mean.
     """
     n = len(values)
     total = float(np.sum(values, dtype=np.float64))
@@ -195,17 +176,7 @@ def _share(values: Floats | Bools, of: int) -> Share:
 
 
 def in_words(accuracy: dict[str, Any]) -> str:
-    """Say in a sentence how good approximate neighbours are.
-
-    Parameters
-    ----------
-    accuracy : dict
-        As `Accuracy.to_dict` gives it.
-
-    Returns
-    -------
-    str
-    """
+    """Return a sentence about `accuracy`, a dict made by `Accuracy.to_dict`."""
     recall, changed = accuracy["recall"], accuracy["decisions_changed"]
     found = f"{percent(recall['value'])} of the true neighbours were found"
     differ = f"{percent(changed['value'])} of all decisions differ from exact ones"
@@ -214,23 +185,13 @@ def in_words(accuracy: dict[str, Any]) -> str:
     return (
         f"{found} ({percent(recall['low'])} to {percent(recall['high'])}), and {differ} "
         f"({percent(changed['low'])} to {percent(changed['high'])}), as "
-        f"{accuracy['sampled']:,} of the {accuracy['searched']:,} rows searched for show with "
+        f"{accuracy['sampled']:,} of the {accuracy['searched']:,} searched samples show with "
         f"{100 * accuracy['confidence']:g} % confidence"
     )
 
 
 def percent(share: float) -> str:
-    """Write a share as people read it, without taking little for none or nearly all for all.
-
-    Parameters
-    ----------
-    share : float
-        From 0 to 1.
-
-    Returns
-    -------
-    str
-    """
+    """Return a fraction as a percentage, never rounded to 0 % or 100 %."""
     text = f"{100 * share:.2f}"
     if text == "100.00" and share < 1:
         return "over 99.99 %"

@@ -1,4 +1,4 @@
-"""Rectification: the record of one run, what happened to every row and why."""
+"""Rectification: the record of a run, with the decision on every sample and its reason."""
 
 import json
 from dataclasses import dataclass, field, replace
@@ -8,12 +8,10 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from rectifold._core.accuracy import Accuracy, Check, in_words
+from rectifold._core.accuracy import Accuracy, Check
+from rectifold._core.errors import Param, ParameterError
 from rectifold._core.rules import (
-    AMBIGUITY,
     DECISIONS,
-    DEEP_NOISE,
-    INTRUSION,
     REASONS,
     REMOVED,
     SPARED,
@@ -22,6 +20,7 @@ from rectifold._core.rules import (
     can_lose,
     decide,
 )
+from rectifold._core.summary import as_table, count_fates, facts, plain
 from rectifold._core.target import Target
 from rectifold._core.trace import Trace
 from rectifold._core.utils import Bools, Floats, Ints
@@ -32,7 +31,7 @@ if TYPE_CHECKING:
 
 
 class RecordedWarning(UserWarning):
-    """Warns of what the record of the run tells too."""
+    """Warning that is also stored in `rectification_`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,18 +43,18 @@ class Setting:
     engine: str
     epsilon: float
     class_weight: str | None
-    #: Codes of the classes that were cleaned without a cap.
+    #: Codes of the strict classes.
     strict: frozenset[int]
-    #: Codes of the classes that could lose a fraction gamma; any other lost nothing.
+    #: Codes of the protected classes; other classes lose nothing.
     protected: frozenset[int]
-    #: Whether strict classes were kept from falling below the largest protected one.
+    #: Whether strict classes do not fall below the largest class that is not strict.
     keep_floor: bool
     seconds: dict[str, float] = field(default_factory=dict)
-    #: Arguments of the sampler that are not its defaults, as one would write them.
+    #: Arguments of the sampler that are not its defaults, as written in Python.
     arguments: dict[str, str] = field(default_factory=dict)
 
     def role(self, code: int) -> str:
-        """Name what the rules were to a class: "strict", "protected" or "untouched"."""
+        """Return the role of a class: "strict", "protected" or "untouched"."""
         if code in self.strict:
             return "strict"
         return "protected" if code in self.protected else "untouched"
@@ -63,33 +62,33 @@ class Setting:
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class Rectification:
-    """The record of one run of `rectifold.GMR`: for every row, what happened and why.
+    """The record of a run of `rectifold.GMR`: the decision on every sample and its reason.
 
-    It is found at `GMR.rectification_`; all arrays have one entry per row of the data
-    that was given, in its order.
+    It is `GMR.rectification_`. All arrays have one entry per sample of the input, in its
+    order.
 
     Attributes
     ----------
     classes : ndarray of shape (n_classes,)
         The labels, sorted.
-    label, predicted : ndarray of shape (n_rows,)
-        The row's own label, and the one its neighbours predict.
-    confidence : ndarray of shape (n_rows,)
-        The vote for the row's own class.
-    majority_confidence : ndarray of shape (n_rows,)
+    label, predicted : ndarray of shape (n_samples,)
+        The label of each sample, and the one that its neighbours predict.
+    confidence : ndarray of shape (n_samples,)
+        The vote for the sample's own class.
+    majority_confidence : ndarray of shape (n_samples,)
         The vote for the majority class.
-    decision : ndarray of shape (n_rows,)
-        "kept", "removed", or "spared" (a candidate that a cap let stay).
-    reason : ndarray of shape (n_rows,)
-        "intrusion", "ambiguity" or "deep noise" for removed and spared rows, else "".
-    removed, spared : ndarray of bool of shape (n_rows,)
+    decision : ndarray of shape (n_samples,)
+        "kept", "removed", or "spared" (a candidate kept because of a cap).
+    reason : ndarray of shape (n_samples,)
+        "intrusion", "ambiguity" or "deep noise" for removed and spared samples, else "".
+    removed, spared : ndarray of bool of shape (n_samples,)
         The same as masks.
-    certified : ndarray of bool of shape (n_rows,)
-        Rows whose neighbours were proved, not searched, to carry the row's own label.
+    certified : ndarray of bool of shape (n_samples,)
+        Samples whose neighbours were proved, without a search, to carry the sample's own
+        label.
     accuracy : Accuracy or None
-        Where neighbours are approximate, how many of the true ones were found (`recall`), and how
-        many decisions are others for it (`decisions`), measured on a sample of rows: estimates,
-        each with its interval.
+        For approximate neighbours, estimates with confidence intervals of the recall and
+        of the decisions that differ from those with exact neighbours.
 
     Examples
     --------
@@ -100,7 +99,7 @@ class Rectification:
     >>> gmr = GMR()
     >>> X_clean, y_clean = gmr.fit_resample(X, y)
     >>> print(gmr.rectification_)
-    Rectification: 20 of 1000 rows removed, 13 spared
+    Rectification: 20 of 1000 samples removed, 13 spared
       class  role       before  after  intrusion  ambiguity  deep noise  spared
           0  strict        828    825          3          0           0       0
           1  protected     172    155          0          0          17      13
@@ -116,30 +115,29 @@ class Rectification:
     _thresholds: Thresholds
     _setting: Setting
     certified: Bools
-    # Row labels of the caller's pandas frame, where it had them.
+    # Index of a pandas input.
     _index: Any = None
-    # What a report can show besides; None in copies, pickles and records of many settings, and
-    # for rows on a GPU.
+    # Missing in pickles, in records of many settings, and for samples on a GPU.
     _trace: Trace | None = None
-    # What a sample of rows tells of approximate neighbours; None where all are the true ones.
+    # None if all neighbours are exact.
     _check: Check | None = None
 
     @property
     def accuracy(self) -> Accuracy | None:
-        """How good approximate neighbours are; None where all are the true ones."""
+        """Accuracy of approximate neighbours; None if all neighbours are exact."""
         if self._check is None:
             return None
         rows = self._check.rows
 
-        def goes(votes: Votes, part: float) -> Bools:
-            return self._goes_in_a_part(votes, self._target.codes[rows], part)
+        def removed(votes: Votes, part: float) -> Bools:
+            return self._removed_of_sample(votes, self._target.codes[rows], part)
 
-        return self._check.accuracy(self._votes, goes)
+        return self._check.accuracy(self._votes, removed)
 
-    def _goes_in_a_part(self, votes: Votes, codes: Ints, part: float) -> Bools:
-        """Tell which of some rows go, if they are a random part of those that can."""
+    def _removed_of_sample(self, votes: Votes, codes: Ints, part: float) -> Bools:
+        """Return which samples are removed, if they are a random part of the searched ones."""
         sizes, least = self._target.sizes, self._thresholds.min_minority
-        # Sizes of a part are no whole numbers, and the rules need none.
+        # Sizes of a part are fractions, which the rules accept.
         partly: Any = sizes * part
         able = frozenset(code for code in range(len(sizes)) if can_lose(code, sizes, least))
         found = decide(
@@ -155,47 +153,47 @@ class Rectification:
 
     @property
     def classes(self) -> npt.NDArray[Any]:
-        """The labels that occur, sorted."""
+        """The labels, sorted."""
         return self._target.classes
 
     @property
     def label(self) -> npt.NDArray[Any]:
-        """The label of every row."""
+        """The label of every sample."""
         return self._target.values
 
     @property
     def predicted(self) -> npt.NDArray[Any]:
-        """The label that the neighbours of every row predict."""
+        """The label that the neighbours of every sample predict."""
         return self.classes[self._votes.predicted]
 
     @property
     def confidence(self) -> Floats:
-        """The vote for every row's own class."""
+        """The vote for every sample's own class."""
         return self._votes.confidence
 
     @property
     def majority_confidence(self) -> Floats:
-        """The vote for the majority class at every row."""
+        """The vote for the majority class at every sample."""
         return self._votes.majority_confidence
 
     @property
     def decision(self) -> npt.NDArray[np.str_]:
-        """What happened to every row: "kept", "removed" or "spared"."""
+        """The decision on every sample: "kept", "removed" or "spared"."""
         return np.array(DECISIONS)[self._decisions.decision]
 
     @property
     def reason(self) -> npt.NDArray[np.str_]:
-        """Why: "intrusion", "ambiguity", "deep noise", or "" for rows never in question."""
+        """The reason: "intrusion", "ambiguity", "deep noise", or "" for other samples."""
         return np.array(REASONS)[self._decisions.reason]
 
     @property
     def removed(self) -> Bools:
-        """Mask of the rows that went."""
+        """Mask of the removed samples."""
         return np.asarray(self._decisions.decision == REMOVED)
 
     @property
     def spared(self) -> Bools:
-        """Mask of the candidates that a cap let stay."""
+        """Mask of the candidates that were kept because of a cap."""
         return np.asarray(self._decisions.decision == SPARED)
 
     def redecide(
@@ -205,17 +203,17 @@ class Rectification:
         beta: float | None = None,
         gamma: float | None = None,
     ) -> "Rectification":
-        """Apply other thresholds to the same votes, without any new search.
+        """Apply other thresholds to the same votes, without a new search.
 
         Parameters
         ----------
         alpha, beta, gamma : float or None
-            As for `rectifold.GMR`; None leaves a threshold as it was.
+            As for `rectifold.GMR`; None keeps the present threshold.
 
         Returns
         -------
         Rectification
-            What `GMR` with these thresholds would have recorded.
+            The record that `GMR` with these thresholds would have made.
         """
         thresholds = changed(self._thresholds, alpha=alpha, beta=beta, gamma=gamma)
         return rectify(
@@ -230,16 +228,16 @@ class Rectification:
         )
 
     def summary(self) -> dict[str, Any]:
-        """Count what happened.
+        """Return counts of decisions, and how the run was made.
 
         Returns
         -------
         dict
-            Plain numbers, strings, lists and dicts, ready for JSON: rows before and
-            after and by reason for every class, the imbalance ratio (largest class over
-            smallest) before and after, metric, n_neighbors, engine, how many rows held
-            a certificate, how good approximate neighbours are, thresholds, and seconds
-            per stage.
+            Plain numbers, strings, lists and dicts, ready for JSON: samples of every
+            class before and after cleaning and by reason, the imbalance ratio (largest
+            class over smallest) before and after, metric, n_neighbors, engine, number of
+            certificates, accuracy of approximate neighbours, thresholds, and seconds per
+            stage.
         """
         accuracy = self.accuracy
         return facts(
@@ -253,18 +251,18 @@ class Rectification:
         )
 
     def to_frame(self, library: Literal["pandas", "polars"] = "pandas") -> Any:
-        """Give one line per row of the data: label, votes, decision and reason.
+        """Return a frame with the label, votes, decision and reason of every sample.
 
         Parameters
         ----------
         library : {"pandas", "polars"}, default="pandas"
-            Which kind of frame to make; it must be installed.
+            The library of the frame; it must be installed.
 
         Returns
         -------
         DataFrame
             Columns row, label, predicted, confidence, majority_confidence, decision,
-            reason. A pandas frame has the index of the data, if that was one too.
+            reason. A pandas frame has the index of the input, if that was one too.
         """
         if library == "pandas":
             import pandas as pd
@@ -277,23 +275,24 @@ class Rectification:
         raise ValueError(f"library={library!r} is not known: it must be 'pandas' or 'polars'.")
 
     def to_dict(self) -> dict[str, Any]:
-        """Give the whole record as plain numbers, strings, lists and dicts.
+        """Return the whole record as plain numbers, strings, lists and dicts.
 
         Returns
         -------
         dict
-            "summary", as by `summary`; "rows", a list per column of `to_frame`.
+            "summary" is the result of `summary`; "rows" has a list for each column of
+            `to_frame`.
         """
-        columns = {name: _plain(values) for name, values in self._columns().items()}
+        columns = {name: plain(values) for name, values in self._columns().items()}
         return {"summary": self.summary(), "rows": columns}
 
     def to_json(self, path: str | Path | None = None) -> str | None:
-        """Give the whole record as JSON, or write it to a file.
+        """Return the whole record as JSON, or write it to a file.
 
         Parameters
         ----------
         path : str or Path, default=None
-            Where to write; None gives the text back.
+            Output file; None returns the text.
 
         Returns
         -------
@@ -315,24 +314,24 @@ class Rectification:
         embedding: Any = None,
         title: str | None = None,
     ) -> "Report":
-        """Make a page on which a person sees why each row went, and tries other thresholds.
+        """Return a report on why each sample was removed, with sliders for the thresholds.
 
         Parameters
         ----------
         path : str or Path, default=None
-            Where to write it: a name that ends in .html for the page, one file that opens
-            without a network, or in .json for the data behind it. None writes nothing.
+            Output file: ``.html`` for the page, a single file that works offline, or
+            ``.json`` for the data behind it. None writes nothing.
 
-        X : {array-like, dataframe, sparse matrix} of shape (n_rows, n_columns), default=None
-            The rows to show, such as the table before it was encoded. None takes those
-            that were cleaned, as they are now; a record from a pickle holds none.
+        X : {array-like, dataframe, sparse matrix} of shape (n_samples, n_columns), default=None
+            The samples to show, such as the table before it was encoded. None takes the
+            input of the run; a record from a pickle does not have it.
 
-        embedding : array-like of shape (n_rows, 2), default=None
-            Where to draw every row, such as from UMAP. None takes the first two principal
-            components of the space in which rows were compared.
+        embedding : array-like of shape (n_samples, 2), default=None
+            Coordinates at which samples are drawn, such as from UMAP. None takes the
+            first two principal components of the space.
 
         title : str, default=None
-            The headline.
+            The heading.
 
         Returns
         -------
@@ -359,24 +358,24 @@ class Rectification:
             report.save(checked)
         return report
 
-    def without_rows(self) -> "Rectification":
-        """Give the same record without a reference to the caller's rows and their neighbours.
+    def without_data(self) -> "Rectification":
+        """Return the same record without the reference to `X` and without neighbours.
 
         Returns
         -------
         Rectification
-            Smaller, as one from a pickle is: its report needs ``X=``.
+            A smaller record; its report needs ``X=``.
         """
         return replace(self, _trace=None)
 
     def _repr_html_(self) -> str | None:
-        """Show counts, warnings and, where the rows are at hand, the report in a notebook."""
+        """Return counts, warnings and, if the samples are at hand, the report for a notebook."""
         from rectifold.report import notebook
 
         return notebook(self)
 
     def __repr__(self) -> str:
-        """Show counts per class and reason as a small table."""
+        """Return counts per class and reason as a small table."""
         return as_table(self.summary())
 
     def _columns(self) -> dict[str, npt.NDArray[Any]]:
@@ -402,30 +401,10 @@ def rectify(
     trace: Trace | None = None,
     check: Check | None = None,
 ) -> Rectification:
-    """Apply the rules to votes and keep the record.
+    """Apply the rules to votes, and return the record.
 
-    Parameters
-    ----------
-    votes : Votes
-        What the neighbours of every row say.
-    labels : Target
-        The labels of every row.
-    certified : ndarray of bool of shape (n_rows,)
-        Rows that hold a certificate.
-    thresholds : Thresholds
-        What the rules compare votes with.
-    setting : Setting
-        How the votes came about.
-    index : object, default=None
-        Row labels, for frames made of the record.
-    trace : Trace, default=None
-        What a report can show besides votes.
-    check : Check, default=None
-        What a sample of rows tells of approximate neighbours.
-
-    Returns
-    -------
-    Rectification
+    `index` is that of a pandas input, `trace` what a report needs, and `check` that of approximate
+    neighbours.
     """
     decisions = decide(
         votes,
@@ -444,147 +423,10 @@ def rectify(
 def changed(
     thresholds: Thresholds, *, alpha: float | None, beta: float | None, gamma: float | None
 ) -> Thresholds:
-    """Give other thresholds, of those that are not None."""
+    """Return thresholds with those replaced that are not None."""
     given = {"alpha": alpha, "beta": beta, "gamma": gamma}
     new: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
     for name, value in new.items():
         if not 0 <= value <= 1:
-            raise ValueError(f"{name}={value} is outside its range: it must be in [0, 1].")
+            raise ParameterError("{} is out of range: it must be in [0, 1].", Param(name, value))
     return replace(thresholds, **new)
-
-
-def count_fates(codes: Ints, decisions: Decisions, n_classes: int) -> Ints:
-    """Count rows by class, decision and reason.
-
-    Parameters
-    ----------
-    codes : ndarray of shape (n_rows,)
-        Class codes.
-    decisions : Decisions
-        What happened to the rows.
-    n_classes : int
-        How many classes there are.
-
-    Returns
-    -------
-    ndarray of shape (n_classes, n_decisions, n_reasons)
-    """
-    shape = (n_classes, len(DECISIONS), len(REASONS))
-    cell = np.ravel_multi_index((codes, decisions.decision, decisions.reason), shape)
-    return np.bincount(cell, minlength=int(np.prod(shape))).reshape(shape)
-
-
-def facts(
-    classes: npt.NDArray[Any],
-    sizes: Ints,
-    fates: Ints,
-    thresholds: Thresholds,
-    setting: Setting,
-    *,
-    certified: int,
-    accuracy: dict[str, Any] | None = None,
-) -> dict[str, Any]:
-    """Give what `Rectification.summary` gives.
-
-    Parameters
-    ----------
-    classes, sizes : ndarray of shape (n_classes,)
-        Labels, and rows of each.
-    fates : ndarray
-        As `count_fates` gives them; rows that were never in question need not be counted.
-    thresholds : Thresholds
-        What the rules compared votes with.
-    setting : Setting
-        How the votes came about.
-    certified : int
-        Rows that held a certificate.
-    accuracy : dict, default=None
-        How good approximate neighbours are.
-
-    Returns
-    -------
-    dict
-    """
-    removed, left = (fates[:, decision].sum(axis=1) for decision in (REMOVED, SPARED))
-    reasons = {"intrusion": INTRUSION, "ambiguity": AMBIGUITY, "deep_noise": DEEP_NOISE}
-    after = sizes - removed
-    return {
-        "rows": int(sizes.sum()),
-        "kept": int(after.sum()),
-        "removed": int(removed.sum()),
-        "spared": int(left.sum()),
-        "classes": [
-            {
-                "label": _plain(label),
-                "role": setting.role(code),
-                "before": int(sizes[code]),
-                "after": int(after[code]),
-                "removed": int(removed[code]),
-                **{name: int(fates[code, REMOVED, reason]) for name, reason in reasons.items()},
-                "spared": int(left[code]),
-            }
-            for code, label in enumerate(classes)
-        ],
-        "imbalance_ratio_before": float(sizes.max() / sizes.min()),
-        # A class can only be emptied by a caller who makes it strict.
-        "imbalance_ratio_after": float(after.max() / after.min()) if after.min() else None,
-        "metric": setting.metric,
-        "n_neighbors": setting.n_neighbors,
-        "engine": setting.engine,
-        "certified": certified,
-        "accuracy": accuracy,
-        "seconds": dict(setting.seconds),
-        "alpha": thresholds.alpha,
-        "beta": thresholds.beta,
-        "gamma": thresholds.gamma,
-        "min_minority": thresholds.min_minority,
-        "epsilon": setting.epsilon,
-        "class_weight": setting.class_weight,
-    }
-
-
-def as_table(summary: dict[str, Any]) -> str:
-    """Write counts per class and reason as a small table.
-
-    Parameters
-    ----------
-    summary : dict
-        As by `Rectification.summary`.
-
-    Returns
-    -------
-    str
-    """
-    head = ["class", "role", "before", "after", "intrusion", "ambiguity", "deep noise", "spared"]
-    keys = ["label", *(name.replace(" ", "_") for name in head[1:])]
-    lines = [head, *([str(one[key]) for key in keys] for one in summary["classes"])]
-    widths = [max(len(line[i]) for line in lines) for i in range(len(head))]
-    table = [
-        "  ".join(
-            cell.ljust(width) if i == 1 else cell.rjust(width)
-            for i, (cell, width) in enumerate(zip(line, widths, strict=True))
-        )
-        for line in lines
-    ]
-    ratio = summary["imbalance_ratio_after"]
-    certificates = f", {summary['certified']} certificates" if summary["certified"] else ""
-    return "\n".join(
-        [
-            f"Rectification: {summary['removed']} of {summary['rows']} rows removed, "
-            f"{summary['spared']} spared",
-            *("  " + line.rstrip() for line in table),
-            f"imbalance ratio {summary['imbalance_ratio_before']:.2f} -> "
-            f"{'a class is empty' if ratio is None else format(ratio, '.2f')}, "
-            f"{summary['metric']}, k = {summary['n_neighbors']}, engine {summary['engine']}"
-            + certificates,
-            *([] if summary["accuracy"] is None else [in_words(summary["accuracy"])]),
-        ]
-    )
-
-
-def _plain(values: Any) -> Any:
-    """Turn NumPy scalars and arrays into what JSON knows."""
-    plain = values.tolist() if isinstance(values, np.ndarray | np.generic) else values
-    if isinstance(plain, list):
-        return [_plain(value) for value in plain]
-    return plain if isinstance(plain, str | int | float | bool) else str(plain)

@@ -1,4 +1,4 @@
-"""Votes become removals, each with its reason: the paper's Algorithm 1, and more classes."""
+"""The rules of asymmetric cleaning: Algorithm 1 of the paper, extended to more classes."""
 
 from dataclasses import dataclass
 from fractions import Fraction
@@ -17,7 +17,7 @@ NONE, INTRUSION, AMBIGUITY, DEEP_NOISE = range(4)
 
 @dataclass(frozen=True, slots=True)
 class Thresholds:
-    """The numbers that the rules compare votes with."""
+    """The thresholds of the rules."""
 
     alpha: float = 0.3
     beta: float = 0.7
@@ -27,21 +27,14 @@ class Thresholds:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Decisions:
-    """What happens to every row, and why. Codes index `DECISIONS` and `REASONS`."""
+    """The decision on every sample and its reason, as indices of `DECISIONS` and `REASONS`."""
 
     decision: Codes
     reason: Codes
 
 
 def cap(gamma: float, size: int) -> int:
-    """Floor of gamma times size, in exact arithmetic: 0.29 of 100 rows are 29.
-
-    Parameters
-    ----------
-    gamma : float
-        The fraction of a protected class that may go, as it is written in decimals.
-    size : int
-        Rows of the class.
+    """Return the floor of gamma times size, in exact decimal arithmetic.
 
     Examples
     --------
@@ -53,12 +46,12 @@ def cap(gamma: float, size: int) -> int:
 
 
 def guarded(sizes: Ints, min_minority: int) -> bool:
-    """Tell whether the minority of two classes is too small for any cleaning."""
+    """Return whether the minority of two classes is too small for any cleaning."""
     return len(sizes) == 2 and int(sizes.min()) < min_minority
 
 
 def can_lose(code: int, sizes: Ints, min_minority: int) -> bool:
-    """Tell whether a class is large enough to lose rows: of two classes, whether both are."""
+    """Return whether a class is large enough to lose samples; of two classes, whether both are."""
     if len(sizes) == 2:
         return not guarded(sizes, min_minority)
     return bool(sizes[code] >= min_minority)
@@ -76,32 +69,15 @@ def decide(
 ) -> Decisions:
     """Apply the rules of asymmetric cleaning.
 
-    Strict classes lose the rows that their neighbours predict to be of a smaller class
-    (intrusion), or whose own vote is under alpha (ambiguity). Of protected classes, rows
-    are candidates (deep noise) if predicted to be of a larger class with a joint vote of
-    the larger classes over beta; the most contradicted go, at most a fraction gamma.
+    Strict classes lose the samples that their neighbours predict to be of a smaller class
+    (intrusion), or whose own vote is below alpha (ambiguity). Samples of protected classes are
+    candidates (deep noise) if predicted to be of a larger class with a joint vote of the larger
+    classes above beta; those with the highest such vote are removed, at most a fraction gamma. A
+    class that is neither strict nor protected loses nothing.
 
-    Parameters
-    ----------
-    votes : Votes
-        One entry per row.
-    labels : ndarray of shape (n_rows,)
-        Class codes.
-    sizes : ndarray of shape (n_classes,)
-        Rows per class; for a part of the rows, that part of them.
-    strict : frozenset of int
-        Codes of the strict classes.
-    protected : frozenset of int
-        Codes of the protected classes. A class that is neither loses nothing.
-    thresholds : Thresholds
-        Alpha, beta, gamma and the size under which a class loses nothing.
-    keep_floor : bool
-        Whether a strict class may not fall below the largest that isn't. The paper's
-        rule for two classes has no such floor.
-
-    Returns
-    -------
-    Decisions
+    `sizes` are the class sizes, or that fraction of them if the samples are a random part. With
+    `keep_floor`, a strict class does not fall below the largest class that is not strict; the
+    paper's rule for two classes has no such floor.
     """
     decision = np.zeros(len(labels), dtype=np.int8)
     reason = np.zeros(len(labels), dtype=np.int8)
@@ -111,22 +87,22 @@ def decide(
     allowed = allowances(counts, sizes, strict, protected, thresholds, keep_floor=keep_floor)
     for code in np.flatnonzero(counts).tolist():
         mine = np.flatnonzero(found.code == code)
-        going = first_to_go(found.suspicion[mine], found.depth[mine], allowed[code])
-        decision[found.rows[mine[going]]] = REMOVED
+        removed = first_to_go(found.suspicion[mine], found.depth[mine], allowed[code])
+        decision[found.rows[mine[removed]]] = REMOVED
     return Decisions(decision, reason)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Suspects:
-    """Rows that the rules speak against; whether they go depends on how many may."""
+    """Candidates for removal; whether they are removed depends on the cap of their class."""
 
-    #: Which rows, ascending; the arrays below are parallel to them.
+    #: Indices of the samples, ascending; the arrays below are parallel to them.
     rows: Ints
-    #: Their class.
+    #: Class codes.
     code: Ints
-    #: What speaks against them, as an index of `REASONS`.
+    #: Reasons, as indices of `REASONS`.
     reason: Codes
-    #: The lower, the sooner a row goes; among equals the one with the lower depth.
+    #: Candidates with lower values are removed first; among equals those with the lower depth.
     suspicion: Floats
     depth: Floats
 
@@ -139,18 +115,11 @@ def suspects(
     protected: frozenset[int],
     thresholds: Thresholds,
 ) -> Suspects:
-    """Find the rows that the rules speak against: each by its own votes, so in any part of a table.
+    """Return the candidates for removal; each by its own votes, so for any part of a table.
 
-    Parameters
-    ----------
-    votes, labels, sizes, strict, protected, thresholds
-        As for `decide`; sizes are those of the whole table.
-
-    Returns
-    -------
-    Suspects
+    Arguments are as for `decide`; `sizes` are those of the whole table.
     """
-    # Nearly all rows of most data are predicted to be what they are, and stay.
+    # In most data nearly all samples are predicted correctly and kept.
     ambiguous = votes.confidence < thresholds.alpha - TOLERANCE
     doubtful = np.flatnonzero((votes.predicted != labels) | ambiguous)
     mine = labels[doubtful]
@@ -185,25 +154,16 @@ def allowances(
     *,
     keep_floor: bool,
 ) -> list[int]:
-    """Tell how many rows of each class may go.
+    """Return the maximum number of samples that may be removed from each class.
 
-    Parameters
-    ----------
-    counts : ndarray of shape (n_classes,)
-        Suspects of each class.
-    sizes, strict, protected, thresholds, keep_floor
-        As for `decide`.
-
-    Returns
-    -------
-    list of int
+    `counts` are the numbers of candidates; the other arguments are as for `decide`.
     """
     caps = [cap(thresholds.gamma, int(n)) if c in protected else 0 for c, n in enumerate(sizes)]
     after = sizes - np.minimum(counts, caps)
     largest_other = max((int(n) for c, n in enumerate(after) if c not in strict), default=0)
     allowed = []
     for code, size in enumerate(map(int, sizes)):
-        # A class that was smaller to begin with still keeps enough to learn from.
+        # A class that was smaller before cleaning keeps enough samples to learn from.
         least = largest_other if size >= largest_other else thresholds.min_minority
         floor = size - min(size, least) if keep_floor else size
         allowed.append(floor if code in strict else caps[code])
@@ -211,17 +171,17 @@ def allowances(
 
 
 def first_to_go(suspicion: Floats, depth: Floats, allowed: int) -> Ints:
-    """Tell which candidates of one class go, if so many may."""
+    """Select up to `allowed` candidates of one class to remove."""
     if len(suspicion) <= allowed:
         return np.arange(len(suspicion))
     return going_first(suspicion, depth)[:allowed]
 
 
 def going_first(suspicion: Floats, depth: Floats) -> Ints:
-    """Order rows from the one that goes first to the one that goes last.
+    """Return the candidates of one class in the order in which they are removed.
 
-    Lower `suspicion` goes first; among equals (each within the tolerance of the one
-    before it) the more deeply embedded, then the lower row index.
+    Lower `suspicion` comes first; among equals (each within the tolerance of the one before it)
+    the smaller mean distance to its neighbours, then the lower index.
     """
     by_vote = np.argsort(suspicion, kind="stable")
     steps = np.diff(suspicion[by_vote], prepend=-np.inf) > TOLERANCE

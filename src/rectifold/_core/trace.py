@@ -1,4 +1,4 @@
-"""Trace: what a run can show besides votes, the caller's rows and the neighbours that voted."""
+"""The input and the neighbours that voted, kept with a record so that a report can show them."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -6,37 +6,25 @@ from typing import Any
 import numpy as np
 
 from rectifold._core.device_arrays import is_on_device, to_host
+from rectifold._core.errors import Param, ParameterError
 from rectifold._core.utils import Bools, Floats, Ints
 from rectifold._engines.contract import Neighbourhoods
 
-#: Memory that a record may keep for neighbours, in bytes.
+#: Maximum memory for the neighbours that a record keeps, in bytes.
 ROOM = 1 << 26
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Neighbours:
-    """The neighbours of rows on which they did not all agree with the row's own label."""
+    """Neighbours of the samples whose neighbours do not all carry the sample's own label."""
 
-    #: Ascending; the arrays below are parallel to them.
+    #: Indices of the samples, ascending; the arrays below are parallel to them.
     rows: Ints
     indices: Ints
     distances: Floats
 
     def of(self, rows: Ints) -> tuple[Bools, Ints, Floats]:
-        """Look rows up.
-
-        Parameters
-        ----------
-        rows : ndarray of int
-            Positions of rows.
-
-        Returns
-        -------
-        known : ndarray of bool
-            Whether the neighbours of each row are kept.
-        indices, distances : ndarray of shape (n_known, k)
-            For those that are: who is near, and how near, nearest first.
-        """
+        """Return which of `rows` are kept, and the neighbours and distances of those that are."""
         if not len(self.rows):
             return np.zeros(len(rows), dtype=bool), self.indices, self.distances
         at = np.minimum(np.searchsorted(self.rows, rows), len(self.rows) - 1)
@@ -46,38 +34,26 @@ class Neighbours:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Trace:
-    """What a report needs besides votes. It stays in memory and is left out of pickles."""
+    """What a report needs besides votes. It is not pickled."""
 
-    #: The caller's rows: not a copy.
+    #: The input: not a copy.
     rows: Any
-    #: The fitted transformer in whose space distances were measured, if there was one.
+    #: The fitted space, if there is one.
     space: Any
     neighbours: Neighbours
-    #: Rows as points, where the space can't make them again.
+    #: The points, if the space can't compute them again.
     points: Any = None
 
     def __reduce__(self) -> tuple[type[None], tuple[()]]:
-        """Become None in a pickle: a fitted model on disk should not carry its data."""
+        """Become None in a pickle: a fitted model on disk must not carry its data."""
         return type(None), ()
 
 
 def keep_neighbours(found: Neighbourhoods, confidence: Floats, room: int = ROOM) -> Neighbours:
-    """Keep the neighbours of rows that other thresholds could remove.
+    """Return the neighbours of the samples that other thresholds could remove.
 
-    A row that all its neighbours agree with never goes, and there is nothing to explain.
-
-    Parameters
-    ----------
-    found : Neighbourhoods
-        What the search found.
-    confidence : ndarray of shape (n_rows,)
-        The vote for every row's own class.
-    room : int
-        Bytes to keep at most. Where that is too little, rows with less confidence come first.
-
-    Returns
-    -------
-    Neighbours
+    At most `room` bytes are kept; samples with the lowest confidence come first. A sample whose
+    neighbours all agree with it is never removed, and there is nothing to explain.
     """
     own = confidence[found.rows]
     some = np.flatnonzero(own < 1)
@@ -91,26 +67,13 @@ def keep_neighbours(found: Neighbourhoods, confidence: Floats, room: int = ROOM)
 
 
 def rows_of(trace: Trace | None, n_rows: int, X: Any = None) -> Any:
-    """Give the rows that a record is of, or say in one sentence why that can't be.
-
-    Parameters
-    ----------
-    trace : Trace or None
-        What the record holds.
-    n_rows : int
-        How many rows it is of.
-    X : {array-like, dataframe, sparse matrix} of shape (n_rows, n_columns), default=None
-        The rows, from the caller; None takes those that the record holds.
-
-    Returns
-    -------
-    {array-like, dataframe, sparse matrix}
-    """
+    """Return the samples of a record: `X`, or those that its trace refers to."""
     if X is None:
         if trace is None:
-            raise ValueError(
-                "this record holds no rows to show (copies and pickles of one hold none, and rows "
-                "on a GPU stay there): pass X=, the rows that it was made of, in their order."
+            raise ParameterError(
+                "this record does not hold the samples (pickles of a record do not, nor those of "
+                "data on a GPU): pass {}, the samples that were cleaned, in the same order.",
+                Param("X"),
             )
         X = trace.rows
     rows = to_host(X) if is_on_device(X) else X
@@ -118,11 +81,14 @@ def rows_of(trace: Trace | None, n_rows: int, X: Any = None) -> Any:
         count = rows.shape[0] if hasattr(rows, "shape") else len(rows)
     except TypeError:
         raise TypeError(
-            f"X must be a table, such as a NumPy array or a dataframe, and is {rows!r:.60}."
+            f"X must be a table, such as a NumPy array or a dataframe, not {rows!r:.60}."
         ) from None
     if count != n_rows:
-        raise ValueError(
-            f"X has {count} rows and the record is of {n_rows}: pass the rows that it was made of, "
-            "in their order."
+        raise ParameterError(
+            "{} has {} samples and the record {}: pass the samples that were cleaned, in the same "
+            "order.",
+            Param("X"),
+            str(count),
+            str(n_rows),
         )
     return rows

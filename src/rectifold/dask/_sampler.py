@@ -149,7 +149,7 @@ class GMR(sampler.GMR):
     >>> X_clean.chunks[0]
     (297, 295, 291, 97)
     >>> gmr.rectification_
-    Rectification: 20 of 1000 rows removed, 13 spared
+    Rectification: 20 of 1000 samples removed, 13 spared
       class  role       before  after  intrusion  ambiguity  deep noise  spared
           0  strict        828    825          3          0           0       0
           1  protected     172    155          0          0          17      13
@@ -352,5 +352,5 @@ class GMR(sampler.GMR):
                 "sample is searched for in every block: raise block_size if workers have the "
                 "memory.",
                 UserWarning,
-                stacklevel=5,
+                stacklevel=6,
             )
