@@ -148,7 +148,7 @@ def test_a_record_from_a_pickle_needs_its_rows_and_takes_them(record, overlappin
     assert back._trace is None
     with pytest.raises(ValueError, match=r"^this record does not hold the samples .* pass X"):
         back.report(tmp_path / "report.html")
-    with pytest.raises(ValueError, match=r"^X has 10 rows and the record is of 460"):
+    with pytest.raises(ValueError, match=r"^X has 10 samples and the record 460"):
         back.report(tmp_path / "report.html", X=overlapping[0][:10])
     assert os.listdir(tmp_path) == []
     report = back.report(tmp_path / "report.html", X=overlapping[0])

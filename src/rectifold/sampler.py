@@ -320,7 +320,7 @@ class GMR(BaseCleaningSampler):
         accuracy = record.accuracy
         if accuracy is not None and accuracy.met is False:
             warn_recorded(
-                f"recall={accuracy.target:g} was not reached: {in_words(accuracy.to_dict())}.", 5
+                f"recall={accuracy.target:g} was not reached: {in_words(accuracy.to_dict())}.", 4
             )
         left = np.bincount(target.codes[self.sample_indices_], minlength=len(target.classes))
         warn_of_classes(target.classes, target.sizes, left, self.min_minority, stacklevel=5)

@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_consistent_length
 from rectifold._core.accuracy import check
 from rectifold._core.device_arrays import is_on_device, to_device_points, to_host
 from rectifold._core.errors import Param, ParameterError
-from rectifold._core.rectification import RecordedWarning, Rectification, Setting, rectify
+from rectifold._core.rectification import RecordedWarning, Rectification, rectify
 from rectifold._core.rules import Thresholds, guarded
 from rectifold._core.space import (
     Metric,
@@ -30,6 +30,7 @@ from rectifold._core.space import (
     resolve_metric,
     to_points,
 )
+from rectifold._core.summary import Setting
 from rectifold._core.target import Labels, Target, encode, named, refuse_none
 from rectifold._core.trace import Trace, keep_neighbours
 from rectifold._core.utils import Ints, timed

@@ -1,7 +1,7 @@
 """Rectification: the record of a run, with the decision on every sample and its reason."""
 
 import json
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -20,7 +20,7 @@ from rectifold._core.rules import (
     can_lose,
     decide,
 )
-from rectifold._core.summary import as_table, count_fates, facts, plain
+from rectifold._core.summary import Setting, as_table, count_fates, facts, plain
 from rectifold._core.target import Target
 from rectifold._core.trace import Trace
 from rectifold._core.utils import Bools, Floats, Ints
@@ -32,32 +32,6 @@ if TYPE_CHECKING:
 
 class RecordedWarning(UserWarning):
     """Warning that is also stored in `rectification_`."""
-
-
-@dataclass(frozen=True, slots=True)
-class Setting:
-    """How a run was made, besides its thresholds."""
-
-    metric: str
-    n_neighbors: int
-    engine: str
-    epsilon: float
-    class_weight: str | None
-    #: Codes of the strict classes.
-    strict: frozenset[int]
-    #: Codes of the protected classes; other classes lose nothing.
-    protected: frozenset[int]
-    #: Whether strict classes do not fall below the largest class that is not strict.
-    keep_floor: bool
-    seconds: dict[str, float] = field(default_factory=dict)
-    #: Arguments of the sampler that are not its defaults, as written in Python.
-    arguments: dict[str, str] = field(default_factory=dict)
-
-    def role(self, code: int) -> str:
-        """Return the role of a class: "strict", "protected" or "untouched"."""
-        if code in self.strict:
-            return "strict"
-        return "protected" if code in self.protected else "untouched"
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)

@@ -1,6 +1,7 @@
-"""Counts of the decisions of a run, as a dict and as text."""
+"""How a run was made, and counts of its decisions, as a dict and as text."""
 
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -19,8 +20,31 @@ from rectifold._core.rules import (
 )
 from rectifold._core.utils import Ints
 
-if TYPE_CHECKING:
-    from rectifold._core.rectification import Setting
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """How a run was made, besides its thresholds."""
+
+    metric: str
+    n_neighbors: int
+    engine: str
+    epsilon: float
+    class_weight: str | None
+    #: Codes of the strict classes.
+    strict: frozenset[int]
+    #: Codes of the protected classes; other classes lose nothing.
+    protected: frozenset[int]
+    #: Whether strict classes do not fall below the largest class that is not strict.
+    keep_floor: bool
+    seconds: dict[str, float] = field(default_factory=dict)
+    #: Arguments of the sampler that are not its defaults, as written in Python.
+    arguments: dict[str, str] = field(default_factory=dict)
+
+    def role(self, code: int) -> str:
+        """Return the role of a class: "strict", "protected" or "untouched"."""
+        if code in self.strict:
+            return "strict"
+        return "protected" if code in self.protected else "untouched"
 
 
 def count_fates(codes: Ints, decisions: Decisions, n_classes: int) -> Ints:
@@ -35,7 +59,7 @@ def facts(
     sizes: Ints,
     fates: Ints,
     thresholds: Thresholds,
-    setting: "Setting",
+    setting: Setting,
     *,
     certified: int,
     accuracy: dict[str, Any] | None = None,

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from dask import delayed
 
 from rectifold._core.rectification import Rectification as OnOneMachine
-from rectifold._core.rectification import Setting, changed
+from rectifold._core.rectification import changed
 from rectifold._core.rules import (
     DECISIONS,
     REASONS,
@@ -22,7 +22,7 @@ from rectifold._core.rules import (
     allowances,
     first_to_go,
 )
-from rectifold._core.summary import as_table, count_fates, facts
+from rectifold._core.summary import Setting, as_table, count_fates, facts
 from rectifold._core.target import Labels, Target, codes_of
 from rectifold._core.utils import Floats, Ints
 from rectifold._core.votes import Votes, certain

@@ -19,8 +19,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from rectifold._core.accuracy import Accuracy
-    from rectifold._core.rectification import Rectification, Setting
+    from rectifold._core.rectification import Rectification
     from rectifold._core.rules import Thresholds
+    from rectifold._core.summary import Setting
 
 #: Parameters of GMR that are options of the command line, under the same names.
 _OPTIONS = (
