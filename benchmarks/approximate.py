@@ -28,7 +28,7 @@ from recording import Peak, write
 from rectifold import GMR, Approximate
 from rectifold._core.space import to_points
 from rectifold._engines import exact
-from rectifold._engines.check_sample import sample_rows
+from rectifold._engines.contract import sample_rows
 from rectifold._engines.settle import pair_distances, settle
 
 DATA = (*OVERLAPPING, GAUSSIANS)

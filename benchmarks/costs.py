@@ -23,7 +23,7 @@ from rectifold._engines.exact import costs, leaf_search
 from rectifold._engines.exact.duplicates import group
 from rectifold._engines.exact.leaves import EMPTY
 from rectifold._engines.exact.products import build
-from rectifold._engines.exact.threads import Workers
+from rectifold._engines.threads import Workers
 
 K = 15
 QUERIES = 1000

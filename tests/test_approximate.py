@@ -18,7 +18,7 @@ from rectifold._core.errors import ParameterError
 from rectifold._core.space import to_points
 from rectifold._engines import choose, search
 from rectifold._engines.approximate.clusters import gather
-from rectifold._engines.exact.threads import Workers
+from rectifold._engines.threads import Workers
 from rectifold.model_selection import rectify_all
 
 
@@ -392,8 +392,8 @@ def test_little_is_not_written_as_none():
 
 @pytest.fixture
 def impatient(monkeypatch):
-    monkeypatch.setattr("rectifold._engines.exact.estimates.MINUTES", 0.0)
-    monkeypatch.setattr("rectifold._engines.exact.estimates._WORTH_A_LOOK", 0.0)
+    monkeypatch.setattr("rectifold._engines.exact.estimates.LONG", 0.0)
+    monkeypatch.setattr("rectifold._engines.exact.estimates._WORTH_TIMING", 0.0)
 
 
 def test_a_long_exact_search_suggests_an_approximate_one(impatient):

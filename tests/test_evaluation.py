@@ -61,15 +61,15 @@ class TestCompare:
     def test_copies_of_a_row_are_on_one_side(self, frame, monkeypatch):
         twice = pd.concat([frame, frame], ignore_index=True)
         sides = []
-        from rectifold.bench import _protocols
+        from rectifold.model_selection import _folds
 
-        original = _protocols.standardised
+        original = _folds.standardize
 
         def watched(X, train, test):
             sides.append((X, train, test))
             return original(X, train, test)
 
-        monkeypatch.setattr(_protocols, "standardised", watched)
+        monkeypatch.setattr(_folds, "standardize", watched)
         compared(twice)
         numbers = twice.drop(columns="label").to_numpy()
         compare(numbers, twice["label"], classifiers=MODEL, methods=["GMR"], cv=3)

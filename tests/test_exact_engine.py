@@ -16,10 +16,10 @@ from rectifold._engines import exact, partial_search, search
 from rectifold._engines.exact import coordinates, costs, leaf_search, products
 from rectifold._engines.exact.leaves import EMPTY, visits
 from rectifold._engines.exact.products import Frame, build
-from rectifold._engines.exact.threads import Workers
 from rectifold._engines.exact.top_k import count, kth_at_least
 from rectifold._engines.rounding import Rounding, rounding
 from rectifold._engines.settle import pair_distances
+from rectifold._engines.threads import Workers
 from rectifold.progress import listening
 from reference import neighbours
 from tables import HARD, check, cloud, points_of
@@ -475,6 +475,6 @@ class TestParts:
                     indices[there], order[there[:, : order.shape[1]].nonzero()]
                 )
             limits = np.where(np.isfinite(within), within, 1.0)
-            counts = partial_search.nearer(points, targets, rows, limits, k)
+            counts = partial_search.count_nearer(points, targets, rows, limits, k)
             nearer = (distances < limits[:, None]).sum(axis=1)
             assert (np.minimum(counts, k) <= np.minimum(nearer, k)).all()

@@ -16,7 +16,7 @@ from rectifold import GMR, GPU, RectifiedClassifier
 from rectifold._core.space import Points, comparable
 from rectifold._core.votes import count_votes
 from rectifold._engines import choose, exact, partial_search, search
-from rectifold._engines.contract import Looked, Proposal
+from rectifold._engines.contract import PairCount, Proposal
 from rectifold._engines.rounding import Rounding, rounding
 from rectifold._engines.settle import settle
 from rectifold.datasets import load_wine_quality
@@ -249,7 +249,7 @@ class TestMemory:
         check(X, 15, labels=labels, engine=on("cpu"))
         calls.clear()
         answers = list(on("cpu")(points_of(X), labels, 15))
-        rows = [answer.rows for answer in answers if not isinstance(answer, Looked)]
+        rows = [answer.rows for answer in answers if not isinstance(answer, PairCount)]
         np.testing.assert_array_equal(np.sort(np.concatenate(rows)), np.arange(2000))
 
     @pytest.mark.parametrize(

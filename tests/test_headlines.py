@@ -17,7 +17,7 @@ from experiments.deep.records import BOTH, DEEP, LONGTAIL, REAL, SYNTHETIC, TABD
 from rectifold.bench import Store
 from rectifold.bench._statistics import TIE
 from rectifold.bench.report import find
-from rectifold.bench.report._markdown import to_markdown
+from rectifold.report._document_formats import to_markdown
 
 
 def test_how_much_faster_than_the_papers_way():

@@ -31,8 +31,8 @@ from rectifold.bench._protocols import prepare
 from rectifold.bench._statistics import against
 from rectifold.bench._store import OK, Store
 from rectifold.bench._worker import row_of, scores_of, sizes_of
-from rectifold.bench.report._wording import equation, number
 from rectifold.model_selection._registry import CLASSIFIERS, METHODS, WRAPPERS, Entry
+from rectifold.report._wording import equation, number
 
 RESULTS = Path(__file__).parents[1] / "results"
 #: The paper's sets under 5,000 rows.

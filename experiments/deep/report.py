@@ -7,8 +7,8 @@ import pandas as pd
 from experiments.deep import report_diffusion, report_images
 from experiments.deep.records import LONGTAIL, TABDDPM
 from rectifold.bench._store import OK
-from rectifold.bench.report._document import Document, Section
-from rectifold.bench.report._wording import count
+from rectifold.report._document import Document, Section
+from rectifold.report._wording import count
 
 
 def document(frame: pd.DataFrame) -> Document:

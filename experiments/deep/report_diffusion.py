@@ -10,9 +10,9 @@ import pandas as pd
 
 from experiments.deep.records import BOTH, REAL, SYNTHETIC
 from rectifold.bench._statistics import TIE, against
-from rectifold.bench.report._document import GMR, NONE, Figure, Part, Section, Table
 from rectifold.bench.report._figures import bars
-from rectifold.bench.report._wording import NOTHING, count, listing, number, pvalue, span, spread
+from rectifold.report._document import GMR, NONE, Figure, Part, Section, Table
+from rectifold.report._wording import NOTHING, count, listing, number, pvalue, span, spread
 
 
 def section(rows: pd.DataFrame) -> Section:

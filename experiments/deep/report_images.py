@@ -8,9 +8,9 @@ from functools import partial
 import pandas as pd
 
 from rectifold.bench._statistics import Contrast, against
-from rectifold.bench.report._document import Figure, Part, Section, Table, file_name
 from rectifold.bench.report._figures import bars
-from rectifold.bench.report._wording import NOTHING, count, number, pvalue, span, spread
+from rectifold.report._document import Figure, Part, Section, Table, file_name
+from rectifold.report._wording import NOTHING, count, number, pvalue, span, spread
 
 #: What the paper prints for CIFAR-100-LT: percent, and their standard deviation.
 _PAPER = {

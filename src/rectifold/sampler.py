@@ -22,7 +22,7 @@ from rectifold._core.space import SPACES
 from rectifold._core.target import Labels, Target
 from rectifold._core.utils import Ints, timed
 from rectifold._engines import GPU, Approximate
-from rectifold._engines.contract import Outlook
+from rectifold._engines.contract import TimeEstimate
 
 
 class GMR(BaseCleaningSampler):
@@ -344,13 +344,13 @@ class GMR(BaseCleaningSampler):
         least = int(sizes.min())
         self.sampling_strategy_ = {classes[code]: least for code in sorted(strict)}
 
-    def _suggest(self, outlook: Outlook) -> None:
+    def _suggest(self, estimate: TimeEstimate) -> None:
         """Suggest the approximate engine before an exact search that takes minutes."""
         if self.engine != "auto":
             return
         sentence = (
-            f"the exact search will take about {_duration(outlook.exact)}; if the data have "
-            f"clusters, engine='approximate' takes about {_duration(outlook.approximate)} and "
+            f"the exact search will take about {_duration(estimate.exact)}; if the data have "
+            f"clusters, engine='approximate' takes about {_duration(estimate.approximate)} and "
             "measures its error."
         )
         if not progress.remark(sentence):

@@ -36,7 +36,7 @@ from rectifold._core.trace import Trace, keep_neighbours
 from rectifold._core.utils import Ints, timed
 from rectifold._core.votes import count_votes, size_order
 from rectifold._engines import check_engine, choose, search
-from rectifold._engines.contract import Neighbourhoods, Outlook
+from rectifold._engines.contract import Neighbourhoods, TimeEstimate
 from rectifold._engines.options import EngineLike, engine_name
 from rectifold._engines.registry import ChosenEngine
 from rectifold._engines.user_neighbors import FromObject, as_graph, metric_of
@@ -174,7 +174,7 @@ def find_neighbours(
     prepared: Prepared,
     target: Target,
     settings: Settings,
-    warn: Callable[[Outlook], None] | None = None,
+    warn: Callable[[TimeEstimate], None] | None = None,
 ) -> Neighbourhoods:
     """Return the k nearest samples of every sample, or a certificate; see `search` for `warn`."""
     return search(
@@ -211,7 +211,7 @@ def decide(
             near = keep_neighbours(found, votes.confidence)
             again = prepared.space is None or hasattr(prepared.space, "transform")
             trace = Trace(X, prepared.space, near, None if again else prepared.points.values)
-    engine = found.ran or prepared.engine.name
+    engine = found.engine or prepared.engine.name
     setting = describe(
         settings, target.classes, target.sizes, prepared.points.metric, found.k, engine, seconds
     )

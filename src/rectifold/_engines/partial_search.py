@@ -14,7 +14,7 @@ from rectifold._engines import exact
 from rectifold._engines.exact.duplicates import MIXED
 from rectifold._engines.options import GPU
 from rectifold._engines.registry import choose_spec
-from rectifold._engines.settle import NOBODY, settle_few
+from rectifold._engines.settle import NO_NEIGHBOUR, settle_few
 
 
 def certified(
@@ -55,10 +55,10 @@ def nearest(
     """Return up to k neighbours of the samples `rows` among the first `targets` points.
 
     Indices and distances have the shape (n_rows, k), in the order (distance, index), without the
-    sample itself. Missing ones are `NOBODY`, at an infinite distance; those farther than `within`,
+    sample itself. Missing ones are `NO_NEIGHBOUR`, at an infinite distance; those farther than `within`,
     one distance for each of `rows`, may be missing. `rows` is ascending.
     """
-    indices = np.full((len(rows), k), NOBODY)
+    indices = np.full((len(rows), k), NO_NEIGHBOUR)
     distances = np.full((len(rows), k), np.inf)
     if not targets or not len(rows):
         return indices, distances
@@ -69,7 +69,7 @@ def nearest(
     return indices, distances
 
 
-def nearer(
+def count_nearer(
     points: Points,
     targets: int,
     rows: Ints,

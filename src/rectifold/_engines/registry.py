@@ -18,8 +18,7 @@ from rectifold._core.space import EXACT_METRICS, Metric, Points
 from rectifold._core.utils import did_you_mean
 from rectifold._engines import approximate, brute_force, exact, user_neighbors
 from rectifold._engines.approximate import nn_descent
-from rectifold._engines.check_sample import Approximation
-from rectifold._engines.contract import Engine
+from rectifold._engines.contract import Approximation, Engine
 from rectifold._engines.options import GPU, Approximate, EngineLike, engine_name
 
 #: With engine "auto", a GPU is used from this number of values on; from the second one if torch is

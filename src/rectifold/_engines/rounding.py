@@ -84,7 +84,7 @@ class Rounding:
         """What the squared distance of a product without a bound is at least."""
         return self.below((-2.0 * found).clip(min=0), squares)
 
-    def nobody(self, found: Any) -> Any:
+    def is_empty(self, found: Any) -> Any:
         """Whether a product without a bound is with an empty slot: so far is no point."""
         return -2.0 * found > self.reach
 

@@ -12,13 +12,13 @@ from rectifold._core.space import Points
 from rectifold._core.utils import Bools, Floats, Ints
 from rectifold._engines.contract import (
     Certified,
-    Checked,
+    CheckSample,
     Engine,
-    Looked,
+    EngineUsed,
     Neighbourhoods,
-    Outlook,
+    PairCount,
     Proposal,
-    Ran,
+    TimeEstimate,
 )
 from rectifold._engines.settle import settle
 
@@ -30,7 +30,7 @@ def search(
     k: int,
     *,
     n_jobs: int | None = None,
-    warn: Callable[[Outlook], None] | None = None,
+    warn: Callable[[TimeEstimate], None] | None = None,
 ) -> Neighbourhoods:
     """Return the neighbourhoods of all points.
 
@@ -40,19 +40,19 @@ def search(
     certified = np.zeros(n, dtype=bool)
     settled, truth = _Settled(points, k), _Settled(points, k)
     decided = pairs = drawn_from = 0
-    ran: str | None = None
+    used: str | None = None
     # An engine holds threads: close it at once if a progress listener raises an error.
     with closing(engine(points, labels, k, n_jobs=n_jobs)) as answers:
         for answer in answers:
             match answer:
-                case Looked():
+                case PairCount():
                     pairs += answer.pairs
-                case Ran():
-                    ran = answer.engine
-                case Outlook():
+                case EngineUsed():
+                    used = answer.engine
+                case TimeEstimate():
                     if warn is not None:
                         warn(answer)
-                case Checked():
+                case CheckSample():
                     truth.add(answer.proposal)
                     drawn_from = answer.drawn_from
                 case Certified() | Proposal():
@@ -65,7 +65,7 @@ def search(
                         progress.report(decided, n)
     checked = truth.neighbourhoods(np.zeros(n, dtype=bool)) if truth.rows else None
     found = settled.neighbourhoods(certified)
-    return replace(found, pairs=pairs, truth=checked, drawn_from=drawn_from, ran=ran)
+    return replace(found, pairs=pairs, truth=checked, drawn_from=drawn_from, engine=used)
 
 
 class _Settled:

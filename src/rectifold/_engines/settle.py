@@ -7,10 +7,10 @@ from rectifold._core.space import Points
 from rectifold._core.summation import sum_columns, sum_entries
 from rectifold._core.utils import Floats, Ints, Matrix
 from rectifold._engines.contract import Proposal
-from rectifold._engines.scratch import scratch
+from rectifold._engines.threads import scratch
 
 #: Stands where a row has no further neighbour.
-NOBODY = int(np.iinfo(np.intp).max)
+NO_NEIGHBOUR = int(np.iinfo(np.intp).max)
 #: Numbers per block of gathered pairs.
 _BLOCK = 1 << 17
 
@@ -56,7 +56,7 @@ def settle_few(points: Points, proposal: Proposal, k: int) -> tuple[Ints, Floats
     Returns
     -------
     indices, distances : ndarray of shape (n_rows, k)
-        The neighbours of each row, nearest first; after the last one `NOBODY`, at an infinite
+        The neighbours of each row, nearest first; after the last one `NO_NEIGHBOUR`, at an infinite
         distance.
     counts : ndarray of shape (n_rows,)
         How many candidates each row has.
@@ -81,13 +81,13 @@ def settle_few(points: Points, proposal: Proposal, k: int) -> tuple[Ints, Floats
     if width * len(counts) > 4 * max(len(other), k * len(counts)):
         order = np.lexsort((other, distances, owner))
         # One more, for those who have fewer.
-        other, distances = np.append(other, NOBODY), np.append(distances, np.inf)
+        other, distances = np.append(other, NO_NEIGHBOUR), np.append(distances, np.inf)
         there = np.arange(k) < counts[:, None]
         chosen = np.append(order, len(order))[np.where(there, first[:, None] + np.arange(k), -1)]
         return other[chosen], distances[chosen], counts
     # Rows with about as many candidates each are sorted side by side, in less time.
     place = (owner, np.arange(len(other)) - first[owner])
-    indices = np.full((len(counts), width), NOBODY)
+    indices = np.full((len(counts), width), NO_NEIGHBOUR)
     indices[place] = other
     table = np.full(indices.shape, np.inf)
     table[place] = distances

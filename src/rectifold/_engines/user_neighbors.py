@@ -13,8 +13,7 @@ from sklearn.neighbors import NearestNeighbors
 from rectifold._core.space import EXACT_METRICS, Points
 from rectifold._core.utils import Ints, Matrix
 from rectifold._engines import exact
-from rectifold._engines.check_sample import sample_rows
-from rectifold._engines.contract import Answer, Checked, Proposal, in_order
+from rectifold._engines.contract import Answer, CheckSample, Proposal, sample_rows, sorted_proposal
 
 _ROWS = 4096
 #: Metrics for which scikit-learn may take a tree. Others of those that it has trees for
@@ -53,7 +52,7 @@ class FromMetric:
             beyond = distances[:, -1] > distances[:, k] * (1 + _ROUNDING)
             whole = beyond | (wanted == points.n)
             if whole.any():
-                yield in_order(rows[whole], found[whole], distances[whole])
+                yield sorted_proposal(rows[whole], found[whole], distances[whole])
             more = 4 * wanted
             left = rows[~whole]
             size = max(1, _ROWS * (k + 9) // more)
@@ -82,7 +81,7 @@ class FromObject:
         if points.metric in EXACT_METRICS:
             rows = sample_rows(np.arange(points.n), self.seed)
             for proposal in exact.propose_some(points, rows, k, n_jobs=n_jobs):
-                yield Checked(proposal, points.n)
+                yield CheckSample(proposal, points.n)
 
     def _found(self, points: Points) -> Generator[Proposal, None, None]:
         fitted = clone(self.estimator, safe=False)

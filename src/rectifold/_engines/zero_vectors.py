@@ -6,7 +6,7 @@ import numpy as np
 
 from rectifold._core.space import Points
 from rectifold._core.utils import Ints, Matrix
-from rectifold._engines.contract import Answer, Certified, Checked, Proposal
+from rectifold._engines.contract import Answer, Certified, CheckSample, Proposal
 from rectifold._engines.exact.duplicates import ranges
 
 #: Candidates given at once.
@@ -20,7 +20,7 @@ _ACROSS = 2 * (1 - 1e-6)
 Among = Callable[[Matrix, Ints, float], Generator[Answer, None, None]]
 
 
-def apart_from_zero(
+def search_nonzero(
     points: Points, labels: Ints, k: int, among: Among
 ) -> Generator[Answer, None, None]:
     """Search among the rows that have a direction, and answer for the others.
@@ -58,9 +58,9 @@ def apart_from_zero(
             yield Certified(rows[answer.rows])
         elif isinstance(answer, Proposal):
             yield _with_everyone(answer, rows, zeros[: k + 1])
-        elif isinstance(answer, Checked):
+        elif isinstance(answer, CheckSample):
             truth = _with_everyone(answer.proposal, rows, zeros[: k + 1])
-            yield Checked(truth, answer.drawn_from)
+            yield CheckSample(truth, answer.drawn_from)
         else:
             yield answer
 

@@ -15,7 +15,7 @@ from sklearn.preprocessing import StandardScaler
 from rectifold._core.utils import Floats, Ints
 from rectifold._io import write_whole
 from rectifold.bench._data import Data
-from rectifold.preprocessing._table_space import TableSpace
+from rectifold.model_selection._folds import scaler_for, standardize
 
 #: Split first, then standardise and resample by the training part alone.
 TRAIN_ONLY = "train-only"
@@ -121,12 +121,12 @@ def prepare(data: Data, sampler: Any, seed: int, protocol: str) -> Prepared:
     """
     if protocol == TRAIN_ONLY:
         train, test = _split(data.y, seed)
-        X_train, X_test = standardised(data.X, train, test)
+        X_train, X_test = standardize(data.X, train, test)
         y_test = data.y[test]
         before = _counts(data.y[train])
         X, y, seconds = _resample(sampler, X_train, data.y[train])
         return Prepared(X, y, X_test, y_test, before, _counts(y), seconds)
-    X, y, seconds = _resample(sampler, _scaler(data.X).fit_transform(data.X), data.y.copy())
+    X, y, seconds = _resample(sampler, scaler_for(data.X).fit_transform(data.X), data.y.copy())
     train, test = _split(y, seed)
     for part, rows in (("training", train), ("test", test)):
         if len(np.unique(y[rows])) < 2:
@@ -136,37 +136,10 @@ def prepare(data: Data, sampler: Any, seed: int, protocol: str) -> Prepared:
     return Prepared(X_train, y[train], X_test, y[test], _counts(data.y), _counts(y), seconds)
 
 
-def standardised(X: Any, train: Ints, test: Ints) -> tuple[Floats, Floats]:
-    """Make numbers on one scale of the rows of both parts, by what the training part shows.
-
-    Parameters
-    ----------
-    X : ndarray of float, or DataFrame
-        All rows. Columns of a DataFrame that are not all numbers are encoded.
-    train, test : ndarray of int
-        Positions.
-
-    Returns
-    -------
-    X_train, X_test : ndarray of float
-        The rows of both parts.
-    """
-    scaler = _scaler(X)
-    return scaler.fit_transform(_rows(X, train)), scaler.transform(_rows(X, test))
-
-
 def _split(y: Ints, seed: int) -> tuple[Ints, Ints]:
     rows = np.arange(len(y))
     train, test = train_test_split(rows, test_size=TEST_SHARE, stratify=y, random_state=seed)
     return train, test
-
-
-def _scaler(X: Any) -> Any:
-    return StandardScaler() if isinstance(X, np.ndarray) else TableSpace()
-
-
-def _rows(X: Any, rows: Ints) -> Any:
-    return X[rows] if isinstance(X, np.ndarray) else X.iloc[rows]
 
 
 def _resample(sampler: Any, X: Floats, y: Ints) -> tuple[Floats, Ints, float]:

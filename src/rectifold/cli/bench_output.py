@@ -164,7 +164,7 @@ def _show_fits(out: Console, frame: pd.DataFrame) -> None:
 def _show_deep(out: Console, frame: pd.DataFrame) -> None:
     """Print what there is of each experiment with deep networks."""
     from rectifold.bench._store import FAILED, OK
-    from rectifold.bench.report._wording import count
+    from rectifold.report._wording import count
 
     for experiment, rows in frame.groupby("experiment", sort=True):
         fits = rows[["method", "trained_on", "sample"]].drop_duplicates()

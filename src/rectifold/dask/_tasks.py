@@ -12,8 +12,8 @@ from rectifold._core.space import HINT, as_numbers, as_points, comparable
 from rectifold._core.target import Labels, codes_of
 from rectifold._core.utils import Floats, Ints, Matrix
 from rectifold._core.votes import Votes, ballot, certain, in_blocks
-from rectifold._engines.partial_search import certified, nearer, nearest
-from rectifold._engines.settle import NOBODY
+from rectifold._engines.partial_search import certified, count_nearer, nearest
+from rectifold._engines.settle import NO_NEIGHBOUR
 from rectifold.dask._memory import release
 from rectifold.dask._merge import Best, Rows, joined, merged, stacked
 from rectifold.dask._partitions import len_of
@@ -199,7 +199,7 @@ def count(block: Rows, asked: Rows, enemy: Floats, so_far: Ints | None, geometry
     still = np.flatnonzero((counts < geometry.k) & (enemy > 0))
     every, at = _beside(block, asked.take(still))
     order = np.argsort(at)
-    counts[still[order]] += nearer(
+    counts[still[order]] += count_nearer(
         every.points,
         len(block),
         at[order],
@@ -281,9 +281,9 @@ def visit(block: Rows, asked: Rows, found: Best | None, geometry: Geometry) -> B
     )
     back = np.argsort(order)
     places, distances = places[back], distances[back]
-    nobody = places == NOBODY
+    nobody = places == NO_NEIGHBOUR
     places[nobody] = 0
-    here = Best(distances, np.where(nobody, NOBODY, ids[places]), codes[places])
+    here = Best(distances, np.where(nobody, NO_NEIGHBOUR, ids[places]), codes[places])
     return here if found is None else merged([found, here])
 
 

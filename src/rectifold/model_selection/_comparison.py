@@ -213,8 +213,8 @@ class Evaluation:
     def to_html(self) -> str:
         """Write a page that needs no other file and no network; it takes ``rectifold[bench]``."""
         try:
-            from rectifold.bench.report._evaluation import document
-            from rectifold.bench.report._html import to_html
+            from rectifold.report._document_formats import to_html
+            from rectifold.report._evaluation_page import document
         except ModuleNotFoundError as problem:
             raise ImportError(
                 f'a page needs {problem.name}: pip install "rectifold[bench]" brings it'
@@ -488,13 +488,13 @@ def _fold(
     seed: int,
 ) -> tuple[list[dict[str, Any]], list[str]]:
     """Fit a classifier by every method, on the same rows; give scores, and what was warned of."""
-    from rectifold.bench._protocols import standardised
+    from rectifold.model_selection._folds import standardize
     from rectifold.model_selection._scores import score
 
     found: list[dict[str, Any]] = []
     with muted(), threadpool_limits(limits=1), warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        X_train, X_test = standardised(X, train, test)
+        X_train, X_test = standardize(X, train, test)
         inside = None if together is None else together[train]
         for way, entry in ways.items():
             try:

@@ -9,10 +9,12 @@ from typing import Any
 
 import numpy as np
 from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold, check_cv
-from sklearn.utils import check_random_state
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils import _safe_indexing, check_random_state
 
 from rectifold._core.target import Target, named
-from rectifold._core.utils import Ints
+from rectifold._core.utils import Floats, Ints
+from rectifold.preprocessing._table_space import TableSpace
 
 #: With fewer rows in the smallest class, fold scores are noisy, and folds are dealt several times.
 SMALL = 500
@@ -94,6 +96,20 @@ def whole_tests(folds: list[Fold], codes: Ints) -> list[bool]:
     """Tell for every fold whether the rows it scores on hold every class."""
     n = len(np.unique(codes))
     return [len(np.unique(codes[fold.test])) == n for fold in folds]
+
+
+def standardize(X: Any, train: Ints, test: Ints) -> tuple[Floats, Floats]:
+    """Return the training and the test samples as numbers on one scale, learnt from `train`.
+
+    `X` is an array of numbers or a DataFrame, whose other columns are encoded.
+    """
+    scaler = scaler_for(X)
+    return scaler.fit_transform(_safe_indexing(X, train)), scaler.transform(_safe_indexing(X, test))
+
+
+def scaler_for(X: Any) -> Any:
+    """Return a transformer, not fitted, that puts samples on one scale."""
+    return StandardScaler() if isinstance(X, np.ndarray) else TableSpace()
 
 
 def _positions(rows: Any) -> Ints:

@@ -13,14 +13,24 @@ from rectifold._engines.approximate import probing, tuning
 from rectifold._engines.approximate.clusters import Cells, gather
 from rectifold._engines.approximate.probing import Near
 from rectifold._engines.approximate.residuals import subtract_middles
-from rectifold._engines.check_sample import CHECKED, TUNED, Approximation, sample_rows
-from rectifold._engines.contract import Answer, Checked, Looked, Proposal, Ran, in_order
+from rectifold._engines.contract import (
+    N_CHECKED,
+    N_TUNED,
+    Answer,
+    Approximation,
+    CheckSample,
+    EngineUsed,
+    PairCount,
+    Proposal,
+    sample_rows,
+    sorted_proposal,
+)
 from rectifold._engines.exact import costs
-from rectifold._engines.exact.certificates import Standing
-from rectifold._engines.exact.index import Ground, lay
-from rectifold._engines.exact.threads import Workers
+from rectifold._engines.exact.certificates import SearchState
+from rectifold._engines.exact.index import LeafIndex, build_index
 from rectifold._engines.settle import settle
-from rectifold._engines.zero_vectors import apart_from_zero
+from rectifold._engines.threads import Workers
+from rectifold._engines.zero_vectors import search_nonzero
 
 #: Where there are fewer distinct points than so many times the neighbours wanted, cells are no
 #: help: most of them would have to be seen.
@@ -53,7 +63,7 @@ def propose(
     Yields
     ------
     Answer
-        Among them the true neighbours of `CHECKED` rows; none if all answers are exact, because
+        Among them the true neighbours of `N_CHECKED` rows; none if all answers are exact, because
         an exact search took no longer.
     """
     begun = perf_counter()
@@ -61,17 +71,17 @@ def propose(
 
         def among(values: Matrix, labels: Ints, ceiling: float) -> Generator[Answer, None, None]:
             cosine = points.metric == "cosine"
-            ground = lay(values, labels, k, workers, unit_length=cosine, ceiling=ceiling)
-            run = _Run(Points(values, points.metric), ground, k, workers, wanted, begun)
+            index = build_index(values, labels, k, workers, unit_length=cosine, ceiling=ceiling)
+            run = _Run(Points(values, points.metric), index, k, workers, wanted, begun)
             return run.answers()
 
-        yield from apart_from_zero(points, labels, k, among)
+        yield from search_nonzero(points, labels, k, among)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Run:
     points: Points
-    ground: Ground
+    index: LeafIndex
     k: int
     workers: Workers
     wanted: Approximation
@@ -79,66 +89,70 @@ class _Run:
 
     def answers(self) -> Generator[Answer, None, None]:
         """Answer for all rows."""
-        ground, k, workers = self.ground, self.k, self.workers
-        if ground.whole or self.wanted.target_recall >= 1 or len(ground.groups.counts) < _ROOM * k:
-            yield Ran("exact")
-            yield from exact.answers(ground, k, workers)
+        index, k, workers = self.index, self.k, self.workers
+        if (
+            index.single_leaf
+            or self.wanted.target_recall >= 1
+            or len(index.groups.counts) < _ROOM * k
+        ):
+            yield EngineUsed("exact")
+            yield from exact.answer_all(index, k, workers)
             return
-        proof = tuning.try_certificates(ground, k, workers)
-        standing = ground.standing()
+        proof = tuning.try_certificates(index, k, workers)
+        state = index.initial_state()
         if proof.pays:
-            yield from exact.certificates(ground, k, standing, workers)
-        left = np.sort(ground.frame.leaves.order[~standing.certified])
-        rows = np.sort(ground.groups.rows(left))
-        if len(rows) <= 2 * (CHECKED + TUNED):
-            yield from self._exactly(standing, proof)
+            yield from exact.certify_all(index, k, state, workers)
+        left = np.sort(index.frame.leaves.order[~state.certified])
+        rows = np.sort(index.groups.rows(left))
+        if len(rows) <= 2 * (N_CHECKED + N_TUNED):
+            yield from self._exactly(state, proof)
             return
-        some = sample_rows(rows, self.wanted.seed, TUNED)
+        some = sample_rows(rows, self.wanted.seed, N_TUNED)
         start = perf_counter()
         truth = self._truth(np.sort(some))
         seconds = perf_counter() - start
-        yield Looked(truth.pairs)
+        yield PairCount(truth.pairs)
         seen = tuning.Seen(len(some), truth.pairs, seconds)
-        prices = tuning.weigh(ground, k, standing, proof, seen)
+        prices = tuning.weigh(index, k, state, proof, seen)
         if self._sooner_exactly(prices):
-            yield from self._exactly(standing, proof)
+            yield from self._exactly(state, proof)
             return
         cells, sketch = self._cells(costs.cells_for(len(left)))
         position = np.empty_like(cells.order)
         position[cells.order] = np.arange(len(position))
-        at = position[ground.groups.points()]
-        for_tuning = np.isin(truth.rows, some[CHECKED:])
+        at = position[index.groups.points()]
+        for_tuning = np.isin(truth.rows, some[N_CHECKED:])
         tried = at[truth.rows[for_tuning]]
         target = self.wanted.target_recall
         probes = tuning.tune(cells, sketch, tried, at[truth.indices[for_tuning]], target)
-        residuals = subtract_middles(ground.frame.coordinates, cells)
+        residuals = subtract_middles(index.frame.coordinates, cells)
         load = probing.trial(residuals, sketch, k, np.unique(tried), probes, workers)
         if self._sooner_exactly(prices, load):
-            yield from self._exactly(standing, proof)
+            yield from self._exactly(state, proof)
             return
         if self.wanted.budget is not None:
             probes = min(probes, prices.affordable(load, self._seconds_left()))
-        yield Checked(truth.proposal(~for_tuning), len(rows))
+        yield CheckSample(truth.proposal(~for_tuning), len(rows))
 
         def settled(near: Near) -> list[Proposal]:
             """Queries and what is near them become rows and their neighbours, in order."""
             order = cells.order
-            found = ground.groups.expand(
+            found = index.groups.expand(
                 order[near.queries], near.offsets, order[near.neighbours], k
             )
-            return [in_order(one.rows, *settle(self.points, one, k)) for one in found]
+            return [sorted_proposal(one.rows, *settle(self.points, one, k)) for one in found]
 
         queries = np.sort(position[left])
         for found in probing.search(residuals, sketch, k, queries, probes, workers, settled):
-            yield from [Looked(found)] if isinstance(found, int) else found
+            yield from [PairCount(found)] if isinstance(found, int) else found
 
-    def _exactly(self, standing: Standing, proof: tuning.Proof) -> Generator[Answer, None, None]:
+    def _exactly(self, state: SearchState, proof: tuning.Proof) -> Generator[Answer, None, None]:
         """Answer exactly for all rows that have no answer yet."""
-        yield Ran("exact")
+        yield EngineUsed("exact")
         if proof.pays:
-            yield from exact.searched(self.ground, self.k, standing, self.workers)
+            yield from exact.search_uncertified(self.index, self.k, state, self.workers)
         else:
-            yield from exact.answers(self.ground, self.k, self.workers)
+            yield from exact.answer_all(self.index, self.k, self.workers)
 
     def _sooner_exactly(self, prices: tuning.Prices, load: tuning.Load | None = None) -> bool:
         """Tell whether an exact search takes no longer, or no longer than is granted."""
@@ -154,8 +168,8 @@ class _Run:
         """Find the true neighbours of a sample."""
         pairs = 0
         parts = []
-        for answer in exact.neighbours_of(self.ground, rows, self.k, self.workers):
-            if isinstance(answer, Looked):
+        for answer in exact.neighbours_of(self.index, rows, self.k, self.workers):
+            if isinstance(answer, PairCount):
                 pairs += answer.pairs
             elif isinstance(answer, Proposal):
                 parts.append((answer.rows, *settle(self.points, answer, self.k)))
@@ -164,8 +178,8 @@ class _Run:
 
     def _cells(self, count: int) -> tuple[Cells, Floats]:
         """Gather all points into cells; give them and the points, in their order."""
-        leaves = self.ground.frame.leaves
-        sketch = leaves.sketch[self.ground.places()]
+        leaves = self.index.frame.leaves
+        sketch = leaves.sketch[self.index.places()]
         rng = np.random.default_rng(self.wanted.seed)
         cells = gather(sketch, count, rng, self.workers)
         return cells, sketch[cells.order]
@@ -182,4 +196,4 @@ class _Truth:
 
     def proposal(self, mask: Bools) -> Proposal:
         """Those of some of the rows, as a proposal."""
-        return in_order(self.rows[mask], self.indices[mask], self.distances[mask])
+        return sorted_proposal(self.rows[mask], self.indices[mask], self.distances[mask])

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from rectifold._core.utils import Floats, Ints
-from rectifold._engines.exact.threads import Workers
+from rectifold._engines.threads import Workers
 
 #: Points of the sample for each centre, and rounds of k-means: more make cells hardly better.
 _SAMPLE, _ROUNDS = 40, 2

@@ -14,8 +14,17 @@ from scipy.spatial.distance import cdist
 
 from rectifold._core.space import Points
 from rectifold._core.utils import Ints
-from rectifold._engines.check_sample import CHECKED, TUNED, Approximation, sample_rows
-from rectifold._engines.contract import Answer, Checked, Proposal, Ran, in_order
+from rectifold._engines.contract import (
+    N_CHECKED,
+    N_TUNED,
+    Answer,
+    Approximation,
+    CheckSample,
+    EngineUsed,
+    Proposal,
+    sample_rows,
+    sorted_proposal,
+)
 from rectifold._engines.settle import settle
 from rectifold._engines.user_neighbors import FromMetric
 
@@ -74,16 +83,16 @@ def propose(
             f"engine='approximate' with metric={points.metric!r} takes dense rows: pass "
             "X.toarray(), or leave engine='auto'."
         )
-    if points.n <= 2 * (CHECKED + TUNED):
+    if points.n <= 2 * (N_CHECKED + N_TUNED):
         # The truth of a sample would be nearly all of it.
-        yield Ran("exact")
+        yield EngineUsed("exact")
         yield from FromMetric()(points, labels, k, n_jobs=n_jobs)
         return
-    some = sample_rows(np.arange(points.n), wanted.seed, TUNED)
+    some = sample_rows(np.arange(points.n), wanted.seed, N_TUNED)
     truth = _truth(points, np.sort(some), k, n_jobs)
-    checked = np.isin(truth.rows, some[:CHECKED])
+    checked = np.isin(truth.rows, some[:N_CHECKED])
     found = _graph(points, k, truth.only(~checked), wanted)
-    yield Checked(truth.only(checked), points.n)
+    yield CheckSample(truth.only(checked), points.n)
     first = np.arange(k + 1)
     for at in range(0, points.n, _ROWS):
         rows = np.arange(at, min(at + _ROWS, points.n))
@@ -104,7 +113,7 @@ def _truth(points: Points, rows: Ints, k: int, n_jobs: int | None) -> Proposal:
         for proposal in FromMetric().of(points, rows, k, n_jobs=n_jobs)
     ]
     found, indices, distances = (np.concatenate(part) for part in zip(*parts, strict=True))
-    return in_order(found, indices, distances)
+    return sorted_proposal(found, indices, distances)
 
 
 def _graph(points: Points, k: int, truth: Proposal, wanted: Approximation) -> Ints:

@@ -15,8 +15,8 @@ from scipy import sparse
 from rectifold._core.utils import Floats, Ints, Matrix
 from rectifold._engines.approximate.residuals import Residuals, multiply
 from rectifold._engines.approximate.tuning import Load
-from rectifold._engines.exact.threads import Workers
 from rectifold._engines.exact.top_k import kth_at_least
+from rectifold._engines.threads import Workers
 
 Result = TypeVar("Result")
 

@@ -8,7 +8,7 @@ from scipy import sparse
 from rectifold._core.utils import Floats, Ints, Matrix
 from rectifold._engines.approximate.clusters import Cells
 from rectifold._engines.exact.coordinates import ROWS, Coordinates, squared_lengths
-from rectifold._engines.scratch import scratch
+from rectifold._engines.threads import scratch
 
 _SINGLE = np.dtype(np.float32)
 

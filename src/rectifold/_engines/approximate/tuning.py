@@ -7,10 +7,10 @@ import numpy as np
 from rectifold._core.utils import Floats, Ints
 from rectifold._engines.approximate.clusters import Cells
 from rectifold._engines.exact import costs
-from rectifold._engines.exact.certificates import Standing, trial
+from rectifold._engines.exact.certificates import SearchState, trial
 from rectifold._engines.exact.estimates import price
-from rectifold._engines.exact.index import Ground
-from rectifold._engines.exact.threads import Workers
+from rectifold._engines.exact.index import LeafIndex
+from rectifold._engines.threads import Workers
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,10 +23,10 @@ class Proof:
     pays: bool
 
 
-def try_certificates(ground: Ground, k: int, workers: Workers) -> Proof:
+def try_certificates(index: LeafIndex, k: int, workers: Workers) -> Proof:
     """See what certificates take and give, for a few rows."""
-    n, d = ground.groups.values.shape
-    tried = trial(ground.frame, ground.weights, k, workers, ceiling=ground.ceiling)
+    n, d = index.groups.values.shape
+    tried = trial(index.frame, index.weights, k, workers, ceiling=index.ceiling)
     cost = costs.of_certificate(tried.leaves, tried.pairs, d)
     saved = tried.certified * costs.by_cells(n, n, d) / n
     return Proof(cost, tried.certified, cost < saved)
@@ -81,14 +81,14 @@ class Prices:
         return max(1, int((seconds / self.scale - nothing) / each))
 
 
-def weigh(ground: Ground, k: int, standing: Standing, proof: Proof, seen: Seen) -> Prices:
+def weigh(index: LeafIndex, k: int, state: SearchState, proof: Proof, seen: Seen) -> Prices:
     """Estimate prices by the model of costs, and what they are in seconds by a sample."""
-    n, d = ground.groups.values.shape
-    left = int(np.count_nonzero(~standing.certified))
-    leaves = ground.frame.leaves.n
+    n, d = index.groups.values.shape
+    left = int(np.count_nonzero(~state.certified))
+    leaves = index.frame.leaves.n
     scale = seen.seconds / costs.by_products(seen.rows, leaves, seen.pairs / seen.rows, d)
     prices = Prices(left, n, d, np.inf, scale)
-    exact = price(ground, k, standing, most=prices.approximate() / 10).cost
+    exact = price(index, k, state, most=prices.approximate() / 10).cost
     if not proof.pays:
         exact = min(exact, left * proof.cost + (1 - proof.certified) * exact)
     return replace(prices, exact=exact)

@@ -14,9 +14,8 @@ import numpy as np
 from rectifold._core.utils import Bools, Floats, Ints
 from rectifold._engines.exact.leaves import EMPTY, visits
 from rectifold._engines.exact.products import Frame
-from rectifold._engines.exact.threads import Workers
 from rectifold._engines.exact.top_k import count, kth_at_least
-from rectifold._engines.scratch import positive
+from rectifold._engines.threads import Workers, positive
 
 #: Queries handled at once.
 _QUERIES = 1024
@@ -31,7 +30,7 @@ MANY = 0.1
 
 
 @dataclass(slots=True, eq=False)
-class Standing:
+class SearchState:
     """What is known of every point, by place."""
 
     #: The squared distance of the k-th nearest row is provably at most this.
@@ -43,7 +42,7 @@ class Standing:
 
 
 def certify(
-    frame: Frame, weights: Ints, k: int, standing: Standing, workers: Workers, *, ceiling: float
+    frame: Frame, weights: Ints, k: int, state: SearchState, workers: Workers, *, ceiling: float
 ) -> Iterator[Ints]:
     """Find rows that hold a certificate.
 
@@ -55,7 +54,7 @@ def certify(
         How many rows lie on each point.
     k : int
         Neighbours per row.
-    standing : Standing
+    state : SearchState
         Updated as things become known.
     workers : Workers
         Share the work.
@@ -71,9 +70,9 @@ def certify(
     doubtful: list[Ints] = []
     enemies: list[Floats] = []
     for chunk in workers.map(look.at_home, look.chunks()):
-        standing.bounds[chunk.places] = chunk.bounds
-        standing.pairs += chunk.pairs
-        yield _noted(chunk.places[chunk.certified], standing)
+        state.bounds[chunk.places] = chunk.bounds
+        state.pairs += chunk.pairs
+        yield _noted(chunk.places[chunk.certified], state)
         doubtful.append(chunk.places[chunk.hopeful])
         enemies.append(chunk.nearest_enemy[chunk.hopeful])
     left, nearest = np.concatenate(doubtful), np.concatenate(enemies)
@@ -84,8 +83,8 @@ def certify(
         found = list(workers.map(look.further, tasks))
         enough = np.concatenate([enough for enough, _ in found])
         pairs = sum(pairs for _, pairs in found)
-        standing.pairs += pairs
-        yield _noted(left[enough], standing)
+        state.pairs += pairs
+        yield _noted(left[enough], state)
         # Another round looks at `GROWTH` times as many leaves, and may prove half as large
         # a share; what it does not prove is searched for among all points.
         spared = enough.mean() / 2 * len(weights)
@@ -124,8 +123,8 @@ def trial(frame: Frame, weights: Ints, k: int, workers: Workers, *, ceiling: flo
     )
 
 
-def _noted(places: Ints, standing: Standing) -> Ints:
-    standing.certified[places] = True
+def _noted(places: Ints, state: SearchState) -> Ints:
+    state.certified[places] = True
     return places
 
 

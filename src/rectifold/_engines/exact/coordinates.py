@@ -76,7 +76,7 @@ def stays_sparse(values: Matrix) -> bool:
     return bool(values.nnz < _DENSITY * values.shape[0] * values.shape[1])
 
 
-def place(values: Matrix, *, unit_length: bool) -> Coordinates:
+def fit_coordinates(values: Matrix, *, unit_length: bool) -> Coordinates:
     """Choose where points are moved to, and how they are scaled.
 
     Parameters

@@ -6,19 +6,19 @@ import numpy as np
 
 from rectifold._core.utils import Bools, Ints, Matrix
 from rectifold._engines.exact import costs
-from rectifold._engines.exact.certificates import Standing
+from rectifold._engines.exact.certificates import SearchState
 from rectifold._engines.exact.coordinates import stays_sparse
 from rectifold._engines.exact.duplicates import Groups, group
 from rectifold._engines.exact.leaves import EMPTY
 from rectifold._engines.exact.products import Frame, build
-from rectifold._engines.exact.threads import Workers
+from rectifold._engines.threads import Workers
 
 #: Classes of points, where some are to be found and others are not.
 TARGET, OTHER = 0, 1
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Ground:
+class LeafIndex:
     """Distinct points in leaves, their classes, and the rows that lie on them."""
 
     groups: Groups
@@ -30,12 +30,12 @@ class Ground:
     #: A squared distance at which rows of other classes lie that are not among the points.
     ceiling: float
     #: Whether all points are in one leaf, because they are few.
-    whole: bool
+    single_leaf: bool
 
-    def standing(self) -> Standing:
+    def initial_state(self) -> SearchState:
         """Nothing is known of any point yet."""
         order = self.frame.leaves.order
-        return Standing(np.full(len(order), np.inf), order == EMPTY)
+        return SearchState(np.full(len(order), np.inf), order == EMPTY)
 
     def places(self) -> Ints:
         """The place of each point."""
@@ -50,7 +50,7 @@ class Ground:
         return self.weights[self.places()]
 
 
-def lay(
+def build_index(
     values: Matrix,
     labels: Ints,
     k: int,
@@ -58,7 +58,7 @@ def lay(
     *,
     unit_length: bool,
     ceiling: float,
-) -> Ground:
+) -> LeafIndex:
     """Group rows that all have a direction, and bring their points into leaves.
 
     Parameters
@@ -78,7 +78,7 @@ def lay(
 
     Returns
     -------
-    Ground
+    LeafIndex
     """
     groups = group(values)
     size = costs.leaf_size(len(groups.counts), k, sparse=stays_sparse(groups.values))
@@ -88,12 +88,12 @@ def lay(
     if unit_length:
         ceiling *= frame.coordinates.factor**2
     weights = _by_place(groups.counts, frame)
-    return Ground(groups, frame, classes, weights, ceiling, whole=size is None)
+    return LeafIndex(groups, frame, classes, weights, ceiling, single_leaf=size is None)
 
 
-def lay_apart(
+def build_target_index(
     values: Matrix, targets: Bools, k: int, workers: Workers, *, unit_length: bool
-) -> Ground:
+) -> LeafIndex:
     """Bring the points of some rows into leaves, and those that only others lie on into others.
 
     Parameters
@@ -107,7 +107,7 @@ def lay_apart(
 
     Returns
     -------
-    Ground
+    LeafIndex
         Always in leaves, those with something to be found of class `TARGET`; weights count such
         rows alone.
     """
@@ -116,7 +116,7 @@ def lay_apart(
     classes = np.where(counts > 0, TARGET, OTHER)
     size = costs.slots(len(groups.counts), k, sparse=stays_sparse(groups.values))
     frame = _frame(groups, classes, size, workers, unit_length=unit_length)
-    return Ground(groups, frame, classes, _by_place(counts, frame), np.inf, whole=False)
+    return LeafIndex(groups, frame, classes, _by_place(counts, frame), np.inf, single_leaf=False)
 
 
 def _frame(

@@ -8,9 +8,8 @@ import numpy as np
 from rectifold._core.utils import Floats, Ints
 from rectifold._engines.exact.leaves import visits
 from rectifold._engines.exact.products import Frame
-from rectifold._engines.exact.threads import Workers
 from rectifold._engines.exact.top_k import kth_at_least
-from rectifold._engines.scratch import positive, scratch
+from rectifold._engines.threads import Workers, positive, scratch
 
 #: Queries handled at once.
 _QUERIES = 512
@@ -23,7 +22,7 @@ _PAIRS = 1 << 21
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Found:
+class Candidates:
     """Points near each of some queries, which provably hold its k nearest rows."""
 
     places: Ints
@@ -43,7 +42,7 @@ def search(
     *,
     which: Ints | None = None,
     tight: bool = False,
-) -> Iterator[Found]:
+) -> Iterator[Candidates]:
     """Find the points that can be among the k nearest rows.
 
     Parameters
@@ -67,7 +66,7 @@ def search(
 
     Yields
     ------
-    Found
+    Candidates
         For every query once. Where some leaves are left out, k rows may not be found.
     """
     which = np.arange(frame.leaves.n) if which is None else which
@@ -123,7 +122,7 @@ class _Look:
     #: Whether finite bounds are good enough.
     tight: bool = False
 
-    def __call__(self, task: tuple[Ints, Floats]) -> tuple[list[Found], tuple[Ints, Floats]]:
+    def __call__(self, task: tuple[Ints, Floats]) -> tuple[list[Candidates], tuple[Ints, Floats]]:
         """Search for some queries; give back those for which rounding is too coarse."""
         places, bounds = task
         pairs = 0
@@ -170,7 +169,7 @@ class _Look:
         kth = kth_at_least(nearest[:-1].reshape(len(places), -1), self.k + 1)
         return np.minimum(bounds, self.frame.at_most(kth, places)), pairs
 
-    def _collected(self, places: Ints, bounds: Floats, pairs: int) -> Found | None:
+    def _collected(self, places: Ints, bounds: Floats, pairs: int) -> Candidates | None:
         """All points within the bounds; None if they are too many to be held at once."""
         size = self.frame.leaves.size
         within = self.frame.above(bounds, places)
@@ -195,11 +194,11 @@ class _Look:
                 return None
         if not hits:
             nobody = np.empty(0, dtype=np.intp)
-            return Found(places, np.zeros(len(places) + 1, dtype=np.intp), nobody, pairs)
+            return Candidates(places, np.zeros(len(places) + 1, dtype=np.intp), nobody, pairs)
         owner, neighbours, nearness = (np.concatenate(parts) for parts in zip(*hits, strict=True))
         if len(owner) <= _FEW * (self.k + 1) * len(places):
             order = np.argsort(owner.astype(np.uint16), kind="stable")
-            return Found(places, _offsets(owner, len(places)), neighbours[order], pairs)
+            return Candidates(places, _offsets(owner, len(places)), neighbours[order], pairs)
         # Now that all are there, the k-th nearest gives a tighter bound. (A product with the
         # bound b adds c b to the error of each of the two that are compared; see `rounding`.)
         squares = within[owner] - 2.0 * nearness
@@ -214,7 +213,7 @@ class _Look:
         most = np.where(enough, most + 8 * self.frame.rounding.relative * within, np.inf)
         keep = squares <= most[owner]
         owner, neighbours = owner[keep], neighbours[keep]
-        return Found(places, _offsets(owner, len(places)), neighbours, pairs)
+        return Candidates(places, _offsets(owner, len(places)), neighbours, pairs)
 
 
 def _offsets(owner: Ints, n: int) -> Ints:

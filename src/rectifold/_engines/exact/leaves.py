@@ -6,9 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from rectifold._core.utils import Bools, Floats, Ints, Matrix
-from rectifold._engines.exact.threads import Workers
 from rectifold._engines.exact.top_k import kth_at_least
 from rectifold._engines.rounding import ball_margin
+from rectifold._engines.threads import Workers
 
 #: Points of a node from which its principal directions are found.
 _SAMPLE = 256
@@ -104,7 +104,7 @@ class Visits:
     #: Numbers of queries, one row a block; one more than the last query stands for nobody.
     queries: Ints
     #: Whether each block is all queries in their order.
-    everyone: bool = False
+    all_queries: bool = False
 
     def __len__(self) -> int:
         return len(self.leaves)
@@ -136,7 +136,7 @@ def visits(which: Ints, mask: Bools, size: int) -> Iterator[Visits]:
         step = max(1, PRODUCTS // (n * size))
         for at in range(0, n_leaves, step):
             some = which[at : at + step]
-            yield Visits(some, np.broadcast_to(np.arange(n), (len(some), n)), everyone=True)
+            yield Visits(some, np.broadcast_to(np.arange(n), (len(some), n)), all_queries=True)
         return
     if not seen:
         return
@@ -156,7 +156,7 @@ def visits(which: Ints, mask: Bools, size: int) -> Iterator[Visits]:
         yield Visits(leaf[at : at + step], table[at : at + step])
 
 
-def together(sketch: Floats, classes: Ints) -> Leaves:
+def one_leaf(sketch: Floats, classes: Ints) -> Leaves:
     """Put all points into one leaf, in the order of their classes."""
     order = np.argsort(classes, kind="stable")
     nowhere = np.zeros((1, sketch.shape[1] + 3), dtype=np.float32)

@@ -6,20 +6,20 @@ from dataclasses import dataclass
 import numpy as np
 
 from rectifold._core.utils import Bools, Floats, Ints
-from rectifold._engines.exact.leaf_search import Found
+from rectifold._engines.exact.leaf_search import Candidates
 from rectifold._engines.exact.leaves import PRODUCTS, Visits
 from rectifold._engines.exact.products import Frame
-from rectifold._engines.exact.threads import Workers
 from rectifold._engines.exact.top_k import count, kth_at_least
+from rectifold._engines.threads import Workers
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Whole:
+class PairwiseResult:
     """What became of some queries."""
 
     #: Those that hold a certificate.
     certified: Ints
-    found: Found
+    found: Candidates
     #: Those for which rounding is too coarse.
     unresolved: Ints
 
@@ -33,7 +33,7 @@ def search(
     workers: Workers,
     *,
     ceiling: float,
-) -> Iterator[Whole]:
+) -> Iterator[PairwiseResult]:
     """Find certificates, and the points that can be among the k nearest rows of the rest.
 
     Parameters
@@ -53,7 +53,7 @@ def search(
 
     Yields
     ------
-    Whole
+    PairwiseResult
     """
     look = _Look(frame, classes, weights, k, ceiling)
     step = max(64, PRODUCTS // len(weights))
@@ -80,11 +80,13 @@ class _Look:
     k: int
     ceiling: float
 
-    def __call__(self, places: Ints) -> Whole:
+    def __call__(self, places: Ints) -> PairwiseResult:
         """Look at all pairs of some queries of one class."""
         label = self.classes[places[0]]
         begin, end = np.searchsorted(self.classes, (label, label + 1))
-        everyone = Visits(np.zeros(1, dtype=np.intp), np.arange(len(places))[None], everyone=True)
+        everyone = Visits(
+            np.zeros(1, dtype=np.intp), np.arange(len(places))[None], all_queries=True
+        )
         found = self.frame.look(self.frame.queries(places), everyone)[0]
         pairs = found.size
         itself = (np.arange(len(places)), places)
@@ -108,7 +110,9 @@ class _Look:
         near = found >= np.nextafter(within.astype(found.dtype), -np.inf)[:, None]
         owner, neighbours = np.divmod(np.flatnonzero(near), n)
         offsets = np.concatenate(([0], np.cumsum(np.bincount(owner, minlength=len(places))[fine])))
-        return Whole(certified, Found(places[fine], offsets, neighbours, pairs), places[~fine])
+        return PairwiseResult(
+            certified, Candidates(places[fine], offsets, neighbours, pairs), places[~fine]
+        )
 
     def _certified(self, found: Floats, places: Ints, begin: int, end: int) -> Bools:
         """Tell which queries have k rows of their class nearer than any other."""

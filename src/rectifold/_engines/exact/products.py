@@ -6,11 +6,16 @@ import numpy as np
 from scipy import sparse
 
 from rectifold._core.utils import Bools, Floats, Ints, Matrix
-from rectifold._engines.exact.coordinates import ROWS, Coordinates, place, sketch, squared_lengths
-from rectifold._engines.exact.leaves import EMPTY, Leaves, Visits, partition, together
-from rectifold._engines.exact.threads import Workers
+from rectifold._engines.exact.coordinates import (
+    ROWS,
+    Coordinates,
+    fit_coordinates,
+    sketch,
+    squared_lengths,
+)
+from rectifold._engines.exact.leaves import EMPTY, Leaves, Visits, one_leaf, partition
 from rectifold._engines.rounding import Rounding, rounding, underflow
-from rectifold._engines.scratch import scratch
+from rectifold._engines.threads import Workers, scratch
 
 #: Sparse points are kept as dense blocks while those take at most so many bytes.
 _BLOCK = 1 << 26
@@ -77,7 +82,7 @@ class Frame:
         if self.coordinates.sparse:
             return np.stack([self._sparse_product(queries, visits, n) for n in range(len(visits))])
         targets = self._targets(visits.leaves)
-        if visits.everyone:
+        if visits.all_queries:
             left = queries.points[:-1]
         else:
             shape = (*visits.queries.shape, queries.points.shape[1])
@@ -88,7 +93,7 @@ class Frame:
 
     def _sparse_product(self, queries: "Queries", visits: Visits, number: int) -> Floats:
         leaf, some = int(visits.leaves[number]), visits.queries[number]
-        left = queries.points[:-1] if visits.everyone else queries.points[some]
+        left = queries.points[:-1] if visits.all_queries else queries.points[some]
         size = self.leaves.size
         places = np.arange(leaf * size, (leaf + 1) * size)
         kept = self.stored[leaf] if isinstance(self.stored, list) else self._columns(leaf)
@@ -169,7 +174,7 @@ class Frame:
     def at_most(self, found: Floats, places: Ints) -> Floats:
         """What the squared distance of a product without a bound is at most."""
         most = self.rounding.at_most(found, self.squares[places])
-        return np.where(self.rounding.nobody(found), np.inf, most)
+        return np.where(self.rounding.is_empty(found), np.inf, most)
 
     def at_least(self, found: Floats, places: Ints) -> Floats:
         """What the squared distance of a product without a bound is at least."""
@@ -235,10 +240,10 @@ def build(
     """
     dtype = np.dtype(np.float32)
     d = values.shape[1]
-    coordinates = place(values, unit_length=unit_length)
+    coordinates = fit_coordinates(values, unit_length=unit_length)
     drawn = sketch(coordinates, projected=size is not None)
     if size is None:
-        leaves = together(drawn.points, classes)
+        leaves = one_leaf(drawn.points, classes)
     else:
         moved = drawn.blur * np.sqrt(drawn.squares)
         leaves = partition(drawn.points, moved, classes, size, workers)

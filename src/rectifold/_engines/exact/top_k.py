@@ -54,7 +54,7 @@ def count(mask: Bools, weights: Ints) -> Ints:
     """
     if weights.max(initial=1) == 1:
         return np.asarray(np.count_nonzero(mask, axis=-1))
-    # Whole numbers far below 2^53 are exact in a product of float64, and below 2^24 in one
+    # PairwiseResult numbers far below 2^53 are exact in a product of float64, and below 2^24 in one
     # of float32, which is twice as fast.
     small = weights.sum(axis=-1).max() < 2**24
     dtype = np.float32 if small else np.float64

@@ -11,7 +11,7 @@ from scipy import sparse
 
 from rectifold._core.space import Points
 from rectifold._core.utils import Bools, Floats, Ints, Matrix, Tensor
-from rectifold._engines.contract import Answer, Certified, Looked, Plain, Proposal
+from rectifold._engines.contract import Answer, Certified, ExactAnswer, PairCount, Proposal
 from rectifold._engines.exact.duplicates import MIXED
 from rectifold._engines.exact.index import OTHER, TARGET
 from rectifold._engines.exact.leaves import EMPTY
@@ -22,7 +22,7 @@ from rectifold._engines.gpu.duplicates import Groups, group
 from rectifold._engines.gpu.leaf_search import Found, Searcher, ordered
 from rectifold._engines.gpu.products import Frame, build
 from rectifold._engines.settle import squared
-from rectifold._engines.zero_vectors import apart_from_zero
+from rectifold._engines.zero_vectors import search_nonzero
 
 #: Slots of a leaf, at least.
 LEAF = 192
@@ -113,7 +113,7 @@ def propose_among(
     reach = np.full(points.n, -1.0)
     reach[rows] = np.inf if within is None else squared(within, str(points.metric))
 
-    def among(values: Matrix, numbers: Ints, _: float) -> Generator[Plain, None, None]:
+    def among(values: Matrix, numbers: Ints, _: float) -> Generator[ExactAnswer, None, None]:
         squares = reach[numbers]
         asked = np.flatnonzero(squares >= 0)
         first = int(np.count_nonzero(numbers < targets))
@@ -124,7 +124,7 @@ def propose_among(
             search = partial(_search_among, values, first, squares, k, where, str(points.metric))
             yield from _wherever(values, where, search)
 
-    for answer in _in_full(where, apart_from_zero(points, np.arange(points.n), k, among)):
+    for answer in _in_full(where, search_nonzero(points, np.arange(points.n), k, among)):
         if isinstance(answer, Proposal):
             yield answer.only(reach[answer.rows] >= 0).below(targets)
 
@@ -134,7 +134,7 @@ def _answers(
 ) -> Generator[Answer, None, None]:
     """Answer for all rows, or give certificates alone."""
 
-    def among(values: Matrix, labels: Ints, ceiling: float) -> Generator[Plain, None, None]:
+    def among(values: Matrix, labels: Ints, ceiling: float) -> Generator[ExactAnswer, None, None]:
         n = values.shape[0]
         if n <= k:
             # Beside rows without a direction; each of these may be a neighbour of each.
@@ -143,7 +143,7 @@ def _answers(
         search = partial(_search, values, labels, k, where, str(points.metric), ceiling)
         yield from _wherever(values, where, partial(search, only_certify=only_certify))
 
-    return _in_full(where, apart_from_zero(points, labels, k, among))
+    return _in_full(where, search_nonzero(points, labels, k, among))
 
 
 def _in_full(
@@ -163,8 +163,8 @@ def _in_full(
 
 
 def _wherever(
-    values: Matrix, device: torch.device, search: Callable[[torch.device], Iterable[Plain]]
-) -> Generator[Plain, None, None]:
+    values: Matrix, device: torch.device, search: Callable[[torch.device], Iterable[ExactAnswer]]
+) -> Generator[ExactAnswer, None, None]:
     """Search with points that are kept on the device, or on the host if they don't fit there."""
     n = values.shape[0]
     done = np.zeros(n, dtype=bool)
@@ -185,10 +185,10 @@ def _wherever(
         yield from _others(done, search(host))
 
 
-def _others(done: Bools, answers: Iterable[Plain]) -> Generator[Plain, None, None]:
+def _others(done: Bools, answers: Iterable[ExactAnswer]) -> Generator[ExactAnswer, None, None]:
     """Pass answers on, but for rows that were answered for before."""
     for answer in answers:
-        if isinstance(answer, Looked):
+        if isinstance(answer, PairCount):
             yield answer
             continue
         fresh = ~done[answer.rows]
@@ -211,7 +211,7 @@ def _search(
     home: torch.device,
     *,
     only_certify: bool,
-) -> Generator[Plain, None, None]:
+) -> Generator[ExactAnswer, None, None]:
     """Search on a device, with points that are kept at home."""
     budget = Budget(device)
     groups = group(as_tensor(values, home), budget)
@@ -224,14 +224,14 @@ def _search(
     for places in certifier.certify(small=only_certify):
         yield Certified(_numbers(groups.rows(order[places])[0]))
     standing = certifier.standing
-    yield Looked(standing.pairs)
+    yield PairCount(standing.pairs)
     left = torch.nonzero(~standing.certified).ravel()
     if only_certify or not len(left):
         return
     every = torch.arange(frame.leaves.n, device=home)
     searcher = Searcher(frame, groups, classes, k, metric, ceiling / 2, every)
     for found in searcher.search(left, standing.bounds[left]):
-        yield Looked(found.pairs)
+        yield PairCount(found.pairs)
         if len(found.certified):
             yield Certified(_numbers(groups.rows(found.certified)[0]))
         yield from _settled(found, groups, k, frame.budget)
@@ -245,7 +245,7 @@ def _search_among(
     device: torch.device,
     metric: str,
     home: torch.device,
-) -> Generator[Plain, None, None]:
+) -> Generator[ExactAnswer, None, None]:
     """Search among the first rows, for those with a squared distance that is not negative."""
     budget = Budget(device)
     groups = group(as_tensor(values, home), budget).first(targets)

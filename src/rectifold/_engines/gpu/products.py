@@ -194,7 +194,7 @@ class Frame:
         """What the squared distance of a product without a bound is at most."""
         found = found.to(self.home).double()
         most: Tensor = self.rounding.at_most(found, self.squares[places])
-        return most.masked_fill(self.rounding.nobody(found), math.inf)
+        return most.masked_fill(self.rounding.is_empty(found), math.inf)
 
     def at_least(self, found: Tensor, places: Tensor) -> Tensor:
         """What the squared distance of a product without a bound is at least."""

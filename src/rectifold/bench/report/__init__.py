@@ -10,12 +10,11 @@ from pathlib import Path
 from experiments.deep import report as deep_experiments
 from rectifold._io import whole_files
 from rectifold.bench._store import Store
-from rectifold.bench.report._document import Document
 from rectifold.bench.report._findings import find
-from rectifold.bench.report._html import to_html
 from rectifold.bench.report._latex import to_latex
-from rectifold.bench.report._markdown import to_markdown
 from rectifold.model_selection._registry import BenchError
+from rectifold.report._document import Document
+from rectifold.report._document_formats import to_html, to_markdown
 
 __all__ = ["Document", "find", "write_report"]
 

@@ -8,8 +8,8 @@ from scipy.stats import spearmanr
 from rectifold.bench._comparison import Comparison, spread
 from rectifold.bench.paper import paper_auprc, paper_ranks, paper_ranks_of
 from rectifold.bench.report import _coverage
-from rectifold.bench.report._document import NONE, Section, Table, file_name, rows_of
-from rectifold.bench.report._wording import count, number, span
+from rectifold.report._document import NONE, Section, Table, file_name, rows_of
+from rectifold.report._wording import count, number, span
 
 
 def sections(frame: pd.DataFrame, comparison: Comparison, ranks: pd.DataFrame) -> list[Section]:

@@ -7,10 +7,10 @@ import pandas as pd
 from rectifold.bench._comparison import Comparison, in_order, left_out
 from rectifold.bench._data import NOTES
 from rectifold.bench._store import FAILED, OK, TIMED_OUT
-from rectifold.bench.report._document import Section, Table, rows_of
-from rectifold.bench.report._wording import count, listing, number, span
 from rectifold.datasets import PAPER_DATASETS
 from rectifold.model_selection._registry import CLASSIFIERS, METHODS
+from rectifold.report._document import Section, Table, rows_of
+from rectifold.report._wording import count, listing, number, span
 
 #: Failures that are shown; the store has the others.
 _MOST = 50

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import io
 import math
 import warnings
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import matplotlib as mpl
 import pandas as pd
@@ -15,14 +13,7 @@ from scikit_posthocs import critical_difference_diagram
 
 from rectifold.bench._statistics import ALPHA, Friedman
 from rectifold.plot._ranks import heatmap_size, plot_rank_heatmap
-
-#: The same picture gives the same text, so that a report that has not changed is not rewritten.
-_STYLE: dict[Any, Any] = {
-    "text.parse_math": False,
-    "svg.hashsalt": "rectifold",
-    "font.size": 9,
-    "axes.titlesize": 10,
-}
+from rectifold.report._document_formats import SVG_STYLE, to_svg
 
 
 def heat_map(ranks: pd.DataFrame) -> str:
@@ -38,40 +29,10 @@ def heat_map(ranks: pd.DataFrame) -> str:
     str
         An SVG picture.
     """
-    with mpl.rc_context(_STYLE):
+    with mpl.rc_context(SVG_STYLE):
         figure = Figure(figsize=heatmap_size(ranks))
         plot_rank_heatmap(ranks, axes=figure.add_subplot())
-        return _svg(figure)
-
-
-def intervals(differences: Sequence[tuple[str, float, float, float, str]]) -> str:
-    """Draw differences with their intervals, one under the other, beside a line at zero.
-
-    Parameters
-    ----------
-    differences : sequence of (str, float, float, float, str)
-        A name, the difference, where its interval begins and ends, and what it shows: "helps" is
-        blue, "hurts" orange.
-
-    Returns
-    -------
-    str
-        An SVG picture.
-    """
-    with mpl.rc_context(_STYLE):
-        figure = Figure(figsize=(7.2, 0.9 + 0.32 * len(differences)))
-        axes = figure.add_subplot()
-        axes.axvline(0, color="0.6", linewidth=1)
-        for row, (_, middle, low, high, verdict) in enumerate(differences):
-            colour = {"helps": "tab:blue", "hurts": "tab:orange"}.get(verdict, "0.25")
-            axes.plot([low, high], [row, row], color=colour, linewidth=2)
-            axes.plot([middle], [row], marker="o", color=colour)
-        axes.set_yticks(range(len(differences)), [name for name, *_ in differences])
-        axes.set_ylim(len(differences) - 0.4, -0.6)
-        axes.set_xlabel("difference in AUPRC")
-        axes.spines[["top", "right", "left"]].set_visible(False)
-        axes.tick_params(axis="y", length=0)
-        return _svg(figure)
+        return to_svg(figure)
 
 
 def critical_difference(test: Friedman, names: dict[str, str]) -> str:
@@ -89,7 +50,7 @@ def critical_difference(test: Friedman, names: dict[str, str]) -> str:
     str
         An SVG picture.
     """
-    with mpl.rc_context(_STYLE), warnings.catch_warnings():
+    with mpl.rc_context(SVG_STYLE), warnings.catch_warnings():
         # Drawing without bars, where no two methods are alike, is no cause for concern.
         warnings.simplefilter("ignore")
         ranks = test.ranks.rename(index=names)
@@ -111,7 +72,7 @@ def critical_difference(test: Friedman, names: dict[str, str]) -> str:
         # The bars come from sets, whose order differs from one process to the next.
         for (bar,) in artists["crossbars"]:
             bar.set_xdata(sorted(bar.get_xdata()))
-        return _svg(figure)
+        return to_svg(figure)
 
 
 def bars(
@@ -139,7 +100,7 @@ def bars(
         An SVG picture.
     """
     width = 0.8 / len(series)
-    with mpl.rc_context(_STYLE):
+    with mpl.rc_context(SVG_STYLE):
         figure = Figure(figsize=(2.0 + 1.05 * len(names), 3.2))
         axes = figure.add_subplot()
         for at, (what, values) in enumerate(series.items()):
@@ -163,11 +124,4 @@ def bars(
         axes.spines[["top", "right"]].set_visible(False)
         if len(series) > 1:
             axes.legend(frameon=False, loc="upper left", bbox_to_anchor=(1, 1))
-        return _svg(figure)
-
-
-def _svg(figure: Any) -> str:
-    file = io.StringIO()
-    figure.savefig(file, format="svg", bbox_inches="tight", metadata={"Date": None})
-    text = file.getvalue()
-    return text[text.index("<svg") :]
+        return to_svg(figure)

@@ -13,9 +13,9 @@ from rectifold.bench._statistics import ALPHA, LEAST_BLOCKS, against
 from rectifold.bench._store import FAILED, OK
 from rectifold.bench.paper import CITATION, paper_ranks_of
 from rectifold.bench.report import _agreement, _coverage, _leak, _ranks, _significance
-from rectifold.bench.report._document import GMR, NONE, Document, Section
-from rectifold.bench.report._wording import count, equation, listing, number, span
 from rectifold.model_selection._registry import METHODS, BenchError, method
+from rectifold.report._document import GMR, NONE, Document, Section
+from rectifold.report._wording import count, equation, listing, number, span
 
 
 def find(frame: pd.DataFrame, methods: Sequence[str] = ()) -> Document:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from rectifold.bench.report._document import Table
+from rectifold.report._document import Table
 
 _CHARACTERS = {
     "\\": r"\textbackslash{}",

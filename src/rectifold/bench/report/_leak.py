@@ -8,8 +8,8 @@ import pandas as pd
 
 from rectifold.bench._comparison import Comparison, compared
 from rectifold.bench.paper import paper_ranks_of
-from rectifold.bench.report._document import Section, Table, file_name
-from rectifold.bench.report._wording import count, number
+from rectifold.report._document import Section, Table, file_name
+from rectifold.report._wording import count, number
 
 
 def sections(comparison: Comparison, leaked: pd.DataFrame) -> list[Section]:

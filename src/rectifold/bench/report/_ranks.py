@@ -10,9 +10,9 @@ from rectifold.bench._comparison import Comparison, compare
 from rectifold.bench._statistics import LEAST_BLOCKS, interval
 from rectifold.bench.paper import paper_ranks_of
 from rectifold.bench.report import _figures
-from rectifold.bench.report._document import Figure, Part, Section, Table, rows_of
-from rectifold.bench.report._wording import NOTHING, number
 from rectifold.model_selection._scores import SCORES
+from rectifold.report._document import Figure, Part, Section, Table, rows_of
+from rectifold.report._wording import NOTHING, number
 
 #: What scores are called.
 TITLES = {

@@ -10,9 +10,9 @@ import pandas as pd
 from rectifold.bench._comparison import Comparison, in_order
 from rectifold.bench._statistics import ALPHA, LEAST_BLOCKS, TIE, against, friedman
 from rectifold.bench.report import _figures
-from rectifold.bench.report._document import GMR, NONE, Figure, Section, Table, file_name, rows_of
-from rectifold.bench.report._wording import NOTHING, count, equation, number, pvalue
 from rectifold.model_selection._registry import CLASSIFIERS, METHODS
+from rectifold.report._document import GMR, NONE, Figure, Section, Table, file_name, rows_of
+from rectifold.report._wording import NOTHING, count, equation, number, pvalue
 
 
 def section(comparison: Comparison) -> Section:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 
-from rectifold.bench.report._document import Document, Figure, Section, Table
-from rectifold.bench.report._figures import intervals
-from rectifold.bench.report._wording import NOTHING, count, number, pvalue
+import matplotlib as mpl
+from matplotlib.figure import Figure as Drawing
+
 from rectifold.model_selection._comparison import BASE, SCORES, Evaluation
+from rectifold.report._document import Document, Figure, Section, Table
+from rectifold.report._document_formats import SVG_STYLE, to_svg
+from rectifold.report._wording import NOTHING, count, number, pvalue
 
 
 def document(found: Evaluation) -> Document:
@@ -21,7 +25,7 @@ def document(found: Evaluation) -> Document:
     Returns
     -------
     Document
-        For `rectifold.bench.report._html.to_html`.
+        For `rectifold.report._document_formats.to_html`.
     """
     compared = [line for line in found.lines if line.method != BASE]
     differences = Table(
@@ -67,7 +71,7 @@ def document(found: Evaluation) -> Document:
         "intervals",
         "Difference in AUPRC against leaving the data alone, with intervals of 95 %.",
         partial(
-            intervals,
+            _intervals,
             [
                 (f"{x.classifier}, {x.method}", x.difference, x.low, x.high, x.verdict)
                 for x in compared
@@ -99,3 +103,33 @@ def document(found: Evaluation) -> Document:
             ),
         ],
     )
+
+
+def _intervals(differences: Sequence[tuple[str, float, float, float, str]]) -> str:
+    """Draw differences with their intervals, one under the other, beside a line at zero.
+
+    Parameters
+    ----------
+    differences : sequence of (str, float, float, float, str)
+        A name, the difference, where its interval begins and ends, and what it shows: "helps" is
+        blue, "hurts" orange.
+
+    Returns
+    -------
+    str
+        An SVG picture.
+    """
+    with mpl.rc_context(SVG_STYLE):
+        figure = Drawing(figsize=(7.2, 0.9 + 0.32 * len(differences)))
+        axes = figure.add_subplot()
+        axes.axvline(0, color="0.6", linewidth=1)
+        for row, (_, middle, low, high, verdict) in enumerate(differences):
+            colour = {"helps": "tab:blue", "hurts": "tab:orange"}.get(verdict, "0.25")
+            axes.plot([low, high], [row, row], color=colour, linewidth=2)
+            axes.plot([middle], [row], marker="o", color=colour)
+        axes.set_yticks(range(len(differences)), [name for name, *_ in differences])
+        axes.set_ylim(len(differences) - 0.4, -0.6)
+        axes.set_xlabel("difference in AUPRC")
+        axes.spines[["top", "right", "left"]].set_visible(False)
+        axes.tick_params(axis="y", length=0)
+        return to_svg(figure)

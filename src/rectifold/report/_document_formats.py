@@ -1,10 +1,53 @@
-"""A document as Markdown."""
+"""A document as an HTML page that needs no other file, and as Markdown; a figure as SVG."""
 
 from __future__ import annotations
 
+import base64
+import io
+from importlib.resources import files
+from typing import Any
 from urllib.parse import quote
 
-from rectifold.bench.report._document import Document, Figure, Section, Table
+from jinja2 import Environment
+
+from rectifold.report._document import Document, Figure, Section, Table
+
+#: The same picture gives the same text, so that a report that has not changed is not rewritten.
+SVG_STYLE: dict[Any, Any] = {
+    "text.parse_math": False,
+    "svg.hashsalt": "rectifold",
+    "font.size": 9,
+    "axes.titlesize": 10,
+}
+
+
+def to_html(document: Document) -> str:
+    """Write a document as a page.
+
+    Parameters
+    ----------
+    document : Document
+        What to write.
+
+    Returns
+    -------
+    str
+        With its styles and figures inside; it asks no server for anything.
+    """
+    text = (files("rectifold.report") / "assets" / "document.html.jinja").read_text(
+        encoding="utf-8"
+    )
+    environment = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
+    environment.filters["embedded"] = _embedded
+    environment.tests["table"] = lambda part: isinstance(part, Table)
+    environment.tests["figure"] = lambda part: isinstance(part, Figure)
+    environment.tests["section"] = lambda part: isinstance(part, Section)
+    return environment.from_string(text).render(document=document)
+
+
+def _embedded(figure: Figure) -> str:
+    # As an image, not as elements of the page: names inside pictures can't clash.
+    return "data:image/svg+xml;base64," + base64.b64encode(figure.svg.encode()).decode()
 
 
 def to_markdown(document: Document) -> str:
@@ -61,3 +104,10 @@ def _escaped(text: str) -> str:
     for character in "\\`*_[]|~":
         text = text.replace(character, f"\\{character}")
     return " ".join(text.split())
+
+
+def to_svg(figure: Any) -> str:
+    file = io.StringIO()
+    figure.savefig(file, format="svg", bbox_inches="tight", metadata={"Date": None})
+    text = file.getvalue()
+    return text[text.index("<svg") :]
