@@ -79,7 +79,7 @@ def test_a_fit_done_again_replaces_its_row(store):
 
 def test_a_store_of_another_format_is_refused_and_left_alone(store):
     store.folder.mkdir()
-    other = SCHEMA.with_metadata({b"rectifold.bench._store": b"99"})
+    other = SCHEMA.with_metadata({b"rectifold.bench.store": b"99"})
     pq.write_table(pa.Table.from_pylist([row()], schema=other), store.results)
     before = store.results.read_bytes()
     for use in (store.read, store.check, lambda: store.writing().__enter__()):

@@ -22,7 +22,7 @@ from rectifold.model_selection._scores import SCORES
 
 #: Goes up when stores of an older rectifold can't be read or added to.
 FORMAT = 1
-MARK = b"rectifold.bench._store"
+MARK = b"rectifold.bench.store"
 
 #: How a fit ended.
 OK, FAILED, TIMED_OUT = "ok", "failed", "timed out"
