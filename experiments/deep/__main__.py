@@ -1,8 +1,9 @@
-"""The commands on the paper's deep experiments: `rectifold bench deep tabddpm` and `longtail`."""
+"""The commands of the deep experiments: `python -m experiments.deep tabddpm`, `longtail`, ..."""
 
 from __future__ import annotations
 
 import importlib.util
+import signal
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -11,109 +12,117 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rectifold.cli import options
-from rectifold.cli.errors import UsageError
-from rectifold.cli.escape import visible
-from rectifold.cli.interrupt import Stopped
-from rectifold.cli.terminal import console, progress
+from rectifold.cli.terminal import progress
 
 if TYPE_CHECKING:
     from experiments.deep.longtail import LongTailed
-    from rectifold.bench import Store
+    from rectifold.bench import Source, Store
 
-app = typer.Typer(help="The paper's experiments with deep networks.")
+#: Without Rich's markup an error is one line, whatever the width of the terminal.
+app = typer.Typer(
+    help="The paper's experiments with deep networks.",
+    rich_markup_mode=None,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
 
+StoreOption = Annotated[
+    Path, typer.Option("--store", "-s", metavar="FOLDER", help="Folder of the results.")
+]
 HomeOption = Annotated[
-    Path, typer.Option("--data-home", metavar="FOLDER", help="Where the files of the data are.")
+    Path, typer.Option("--data-home", metavar="FOLDER", help="Folder of the data files.")
 ]
 SeedOption = Annotated[
     list[str] | None,
-    typer.Option("--seed", metavar="NUMBERS", help="By default 42, 0, 1, 2, 3."),
+    typer.Option("--seed", metavar="NUMBERS", help="Default: 42, 0, 1, 2, 3."),
 ]
 DeviceOption = Annotated[
-    str | None, typer.Option("--device", metavar="NAME", help="By default a GPU, if there is one.")
+    str | None, typer.Option("--device", metavar="NAME", help="Default: a GPU, if there is one.")
 ]
-RetryOption = Annotated[bool, typer.Option("--retry", help="Do again what failed.")]
+RetryOption = Annotated[bool, typer.Option("--retry", help="Run failed fits again.")]
 QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing.")]
 _STORE, _HERE = Path("rectifold-deep"), Path()
+#: NumPy's largest seed.
+_MAX_SEED = 2**32 - 1
 
 
 @app.command()
 def tabddpm(
-    store: options.StoreOption = _STORE,
+    store: StoreOption = _STORE,
     data: Annotated[
         list[str] | None,
         typer.Option(
-            "--data", "-d", metavar="NAMES", help="Of the paper's; by default all. Repeatable."
+            "--data",
+            "-d",
+            metavar="NAMES",
+            help="Data sets of the paper; default: all. Repeatable.",
         ),
     ] = None,
     data_home: HomeOption = _HERE,
-    csv: options.OwnTablesOption = None,
-    target: options.OwnTargetOption = None,
+    csv: Annotated[
+        list[Path] | None,
+        typer.Option(metavar="PATH", help="A table of your own: CSV, Parquet. Repeatable."),
+    ] = None,
+    target: Annotated[
+        str | None,
+        typer.Option("--target", "-t", metavar="COLUMN", help="Target column of your tables."),
+    ] = None,
     categorical: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="COLUMNS", help="Of your own tables: numbers that name something. Repeatable."
+            metavar="COLUMNS", help="Categorical columns of numbers in your tables. Repeatable."
         ),
     ] = None,
     seed: SeedOption = None,
     samples: Annotated[
-        str, typer.Option(metavar="N", help="Sets of rows drawn from every model.")
-    ] = "3",
-    iterations: Annotated[
-        str, typer.Option(metavar="N", help="Steps in which a model is trained.")
-    ] = "10000",
-    timesteps: Annotated[
-        str, typer.Option(metavar="N", help="Steps from noise to a row.")
-    ] = "1000",
+        int, typer.Option(min=1, help="Synthetic data sets drawn from every model.")
+    ] = 3,
+    iterations: Annotated[int, typer.Option(min=1, help="Training steps of a model.")] = 10_000,
+    timesteps: Annotated[int, typer.Option(min=2, help="Diffusion steps.")] = 1000,
     embedding: Annotated[
-        str | None,
+        int | None,
         typer.Option(
-            metavar="N", help="Width of its embedding; by default 128, and more for wide tables."
+            min=2, help="Width of the embedding; default: 128, and more for wide tables."
         ),
     ] = None,
     device: DeviceOption = None,
     retry: RetryOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Train a diffusion model on raw and on cleaned rows; see what classifiers learn from its rows.
+    """Train TabDDPM on raw and on cleaned tables, and classifiers on its synthetic samples.
 
-    Stop it whenever you like, however you like: the same command goes on where it was.
+    Interrupted runs resume when the command is called again.
     """
-    _refuse_without_extra()
+    _check_libraries()
     from experiments.deep import tabular
     from experiments.deep.devices import find_device
-    from experiments.deep.own_table import own
+    from experiments.deep.own_table import load_own
     from experiments.deep.records import TABDDPM
     from experiments.deep.sets import SETS, load
     from experiments.deep.tabddpm import TabDDPM
-    from rectifold.model_selection._registry import refuse_twice
 
-    drawn = options.whole("--samples", samples, 1) or 1
+    if embedding is not None and embedding % 2:
+        raise typer.BadParameter(f"--embedding must be even, not {embedding}")
+    if categorical and not csv:
+        raise typer.BadParameter("--categorical needs --csv, a table of your own")
     model = TabDDPM(
-        iterations=options.whole("--iterations", iterations, 1) or 1,
-        timesteps=options.whole("--timesteps", timesteps, 2) or 2,
-        embedding=_embedding(embedding),
-        device=device,
+        iterations=iterations, timesteps=timesteps, embedding=embedding, device=device
     )
     seeds = _seeds(seed)
-    if categorical and not csv:
-        raise UsageError("--categorical is for tables of your own, and no --csv names one")
-    with _in_words():
-        sources = options.own_tables(csv or [], target)
-        refuse_twice("data set", [source.name for source in sources])
-    named = options.names(data) or (() if sources else tuple(SETS))
-    with _in_words():
+    with _errors_as_usage():
         find_device(device)
-        tables = [own(source, options.names(categorical)) for source in sources]
-        tables += [load(name, data_home) for name in dict.fromkeys(named)]
+        tables = [
+            load_own(source, _split(categorical)) for source in _own_sources(csv or [], target)
+        ]
+        names = _split(data) or ([] if csv else list(SETS))
+        tables += [load(name, data_home) for name in dict.fromkeys(names)]
     _run(
         store,
-        set(tabular.cells([table.name for table in tables], seeds, drawn)),
+        set(tabular.cells([table.name for table in tables], seeds, samples)),
         lambda done, record: tabular.run(
-            tables, seeds, model=model, record=record, samples=drawn, done=done
+            tables, seeds, model=model, record=record, samples=samples, done=done
         ),
-        (TABDDPM, tabular.settings_of(model), {one.name: one.fingerprint for one in tables}),
+        (TABDDPM, tabular.settings_of(model), {table.name: table.fingerprint for table in tables}),
         retry=retry,
         quiet=quiet,
     )
@@ -121,145 +130,219 @@ def tabddpm(
 
 @app.command()
 def longtail(
-    store: options.StoreOption = _STORE,
+    store: StoreOption = _STORE,
     data: Annotated[
         str,
         typer.Option(
             "--data",
             "-d",
             metavar="NAME",
-            help="cifar10-lt100, cut already; or cifar10, cifar100 in their binary version.",
+            help="cifar10-lt100, which is long-tailed; or cifar10, cifar100 as binary files.",
         ),
     ] = "cifar10-lt100",
     data_home: HomeOption = _HERE,
     ratio: Annotated[
-        str | None,
-        typer.Option(metavar="NUMBER", help="Of cifar10 and cifar100, once cut; by default 100."),
+        float | None,
+        typer.Option(help="Imbalance ratio that cifar10 and cifar100 are cut to; default: 100."),
     ] = None,
     method: Annotated[
         list[str] | None,
-        typer.Option("--method", "-m", metavar="NAMES", help="By default all. Repeatable."),
+        typer.Option("--method", "-m", metavar="NAMES", help="Default: all. Repeatable."),
     ] = None,
     seed: SeedOption = None,
-    epochs: Annotated[str, typer.Option(metavar="N", help="Of every training.")] = "200",
+    epochs: Annotated[int, typer.Option(min=1, help="Epochs of every training.")] = 200,
     together: Annotated[
-        str, typer.Option(metavar="N", help="Networks trained at the same time on one GPU.")
-    ] = "1",
+        int, typer.Option(min=1, help="Networks trained at the same time on one GPU.")
+    ] = 1,
     device: DeviceOption = None,
     retry: RetryOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Train networks on long-tailed images, by four methods, one of which cleans their features.
+    """Train networks on long-tailed images; one of the methods cleans their features with GMR.
 
-    Stop it whenever you like, however you like: the same command goes on where it was.
+    Interrupted runs resume when the command is called again.
     """
-    _refuse_without_extra()
+    _check_libraries()
     from experiments.deep import images
     from experiments.deep.devices import find_device
     from experiments.deep.longtail import METHODS
-    from experiments.deep.longtail.methods import method as called
+    from experiments.deep.longtail.methods import find_method
     from experiments.deep.records import LONGTAIL
 
     seeds = _seeds(seed)
-    n_epochs = options.whole("--epochs", epochs, 1) or 1
-    abreast = options.whole("--together", together, 1) or 1
-    with _in_words():
+    with _errors_as_usage():
         find_device(device)
-        names = [called(name) for name in options.names(method)] or list(METHODS)
-        found = _images(data, data_home, ratio)
+        names = [find_method(name) for name in _split(method)] or list(METHODS)
+        dataset = _load_images(data, data_home, ratio)
 
     def run(done: set[tuple[Any, ...]], record: Callable[[dict[str, Any]], None]) -> None:
         for row in images.run(
-            found, names, seeds, done=done, epochs=n_epochs, together=abreast, device=device
+            dataset, names, seeds, done=done, epochs=epochs, together=together, device=device
         ):
             record(row)
 
     _run(
         store,
-        set(images.cells(found, names, seeds).values()),
+        set(images.cells(dataset, names, seeds).values()),
         run,
-        (LONGTAIL, {"epochs": n_epochs}, {found.name: images.mark_of(found)}),
+        (LONGTAIL, {"epochs": epochs}, {dataset.name: images.fingerprint_of(dataset)}),
         retry=retry,
         quiet=quiet,
     )
 
 
-def _images(name: str, home: Path, ratio: str | None) -> LongTailed:
-    """Read the images of a name."""
-    from experiments.deep.longtail import read_cifar, read_npz
+@app.command()
+def status(store: StoreOption = _STORE) -> None:
+    """Show which results a store holds, and how many are missing."""
+    from experiments.deep import report as deep_report
 
-    if name == "cifar10-lt100":
-        if ratio is not None:
-            raise UsageError("--ratio is for cifar10 and cifar100: cifar10-lt100 is cut already")
-        return read_npz(home / "cifar10_lt100.npz", home / "cifar10_test.npz")
-    if name in ("cifar10", "cifar100"):
-        whole = read_cifar(home, int(name.removeprefix("cifar")))
-        return whole.cut(options.positive("--ratio", ratio) or 100.0, 0)
-    raise UsageError(f"--data must be cifar10-lt100, cifar10 or cifar100, not {name!r}")
+    kept = _open(store)
+    print("\n\n".join(deep_report.status(kept.read())))
+    if kept.busy():
+        print("A run is adding to it.")
+
+
+@app.command()
+def report(
+    store: StoreOption = _STORE,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", metavar="FOLDER", help="Default: report, in the store."),
+    ] = None,
+    beside: Annotated[
+        Path | None,
+        typer.Option(metavar="FOLDER", help="Store of `rectifold bench` to report on as well."),
+    ] = None,
+    latex: Annotated[bool, typer.Option("--latex", help="Write the tables as LaTeX too.")] = False,
+) -> None:
+    """Write what the results show: an HTML page, the same as Markdown, and the figures."""
+    from experiments.deep import report as deep_report
+    from rectifold.bench import Store
+    from rectifold.bench.report import write_document, write_report
+
+    frame, folder = _open(store).read(), output or store / "report"
+    with _errors_as_usage():
+        if beside is None:
+            paths = write_document(deep_report.document(frame), folder, latex=latex)
+        else:
+            sections = deep_report.sections(frame)
+            paths = write_report(Store(beside), folder, sections=sections, latex=latex)
+    for path in paths:
+        print(path)
+
+
+def main() -> None:
+    """Run the command line."""
+    # A run that is killed ends as after Ctrl-C: what is under way is still recorded.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    app(prog_name="python -m experiments.deep")
+
+
+def _split(given: list[str] | None) -> list[str]:
+    """Return the names from an option that may be repeated and may hold several, with commas."""
+    return [part.strip() for text in given or [] for part in text.split(",") if part.strip()]
 
 
 def _seeds(given: list[str] | None) -> list[int]:
     from rectifold.bench import SEEDS
 
-    named = [options.seed("--seed", text) for text in options.names(given)]
-    return list(dict.fromkeys(one for one in named if one is not None)) or list(SEEDS)
+    texts = _split(given)
+    for text in texts:
+        if not (text.isdecimal() and int(text) <= _MAX_SEED):
+            raise typer.BadParameter(f"--seed must be a whole number below 2^32, not {text!r}")
+    return list(dict.fromkeys(map(int, texts))) or list(SEEDS)
 
 
-def _embedding(given: str | None) -> int | None:
-    width = options.whole("--embedding", given, 2)
-    if width is not None and width % 2:
-        raise UsageError(f"--embedding must be even, not {width}")
-    return width
+def _own_sources(paths: list[Path], target: str | None) -> list[Source]:
+    from rectifold.bench import Source
+
+    if bool(paths) != (target is not None):
+        raise typer.BadParameter("--csv and --target, its target column, must be given together")
+    names = [path.stem for path in paths]
+    if len(set(names)) < len(names):
+        raise typer.BadParameter(f"two of these tables have the same name: {', '.join(names)}")
+    return [Source(path.stem, str(path.resolve()), target or "") for path in paths]
 
 
-def _refuse_without_extra() -> None:
+def _load_images(name: str, home: Path, ratio: float | None) -> LongTailed:
+    from experiments.deep.longtail import read_cifar, read_npz
+
+    if name == "cifar10-lt100":
+        if ratio is not None:
+            raise typer.BadParameter("--ratio is for cifar10 and cifar100 only")
+        return read_npz(home / "cifar10_lt100.npz", home / "cifar10_test.npz")
+    if name in ("cifar10", "cifar100"):
+        whole = read_cifar(home, int(name.removeprefix("cifar")))
+        return whole.cut(100.0 if ratio is None else ratio, 0)
+    raise typer.BadParameter(f"--data must be cifar10-lt100, cifar10 or cifar100, not {name!r}")
+
+
+def _check_libraries() -> None:
     if any(importlib.util.find_spec(name) is None for name in ("torch", "safetensors", "filelock")):
-        raise UsageError('deep experiments need their extra: pip install "rectifold[deep]"')
+        raise typer.BadParameter(
+            "the experiments need more libraries: pip install -r experiments/requirements.txt"
+        )
 
 
 @contextmanager
-def _in_words() -> Iterator[None]:
+def _errors_as_usage() -> Iterator[None]:
+    """Turn errors about the input into errors of the command line, without a traceback."""
     from rectifold.bench import BenchError
 
     try:
         yield
-    except (BenchError, ValueError, OSError) as problem:
-        raise UsageError(str(problem).rstrip(".")) from problem
+    except (BenchError, ValueError, OSError) as error:
+        raise typer.BadParameter(str(error)) from error
+
+
+def _open(folder: Path) -> Store:
+    """Return a store that has results."""
+    from experiments.deep.records import DEEP
+    from rectifold.bench import Store
+
+    store = Store(folder, DEEP)
+    with _errors_as_usage():
+        store.check()
+    if not store.exists() or store.read().empty:
+        raise typer.BadParameter(f"there are no results in {str(folder)!r}")
+    return store
 
 
 def _run(
     folder: Path,
-    wanted: set[tuple[Any, ...]],
+    cells: set[tuple[Any, ...]],
     run: Callable[[set[tuple[Any, ...]], Callable[[dict[str, Any]], None]], None],
-    guard: tuple[str, dict[str, Any], dict[str, str]],
+    expected: tuple[str, dict[str, Any], dict[str, str]],
     *,
     retry: bool,
     quiet: bool,
 ) -> None:
-    """Add the rows of an experiment to its store, each as soon as it is known."""
-    from experiments.deep.records import DEEP, refuse_mixture
-    from rectifold.bench import BenchError, Store
+    """Add the rows of an experiment to its store, each as soon as it is computed."""
+    from experiments.deep.records import DEEP, check_mixture
+    from rectifold.bench import Store
     from rectifold.bench._store import OK
 
     store = Store(folder, DEEP)
-    try:
+    with _errors_as_usage():
         store.check()
-        refuse_mixture(store, *guard)
+        check_mixture(store, *expected)
+    try:
         with store.writing(), progress("training", not quiet):
             run(store.keys([OK]) if retry else store.keys(), store.add)
     except KeyboardInterrupt:
-        words = _words(store, wanted)
-        raise Stopped(f"stopped; {words}; the same command goes on from there") from None
-    except BenchError as problem:
-        raise UsageError(str(problem)) from problem
+        print(f"stopped; {_summary(store, cells)}; call again to resume", file=sys.stderr)
+        raise typer.Exit(130) from None
     if not quiet:
-        console(sys.stdout).print(_words(store, wanted), soft_wrap=True, markup=False)
-        sys.stdout.flush()
+        print(_summary(store, cells))
 
 
-def _words(store: Store, wanted: set[tuple[Any, ...]]) -> str:
+def _summary(store: Store, cells: set[tuple[Any, ...]]) -> str:
     from rectifold.bench._store import OK
 
-    done, well = len(wanted & store.keys()), len(wanted & store.keys([OK]))
-    words = f"{done:,} of {len(wanted):,} classifiers are in {visible(store.folder)}"
-    return words if done == well else f"{words}; {done - well:,} failed"
+    done, succeeded = len(cells & store.keys()), len(cells & store.keys([OK]))
+    text = f"{done:,} of {len(cells):,} fits are in {str(store.folder)!r}"
+    return text if done == succeeded else f"{text}; {done - succeeded:,} failed"
+
+
+if __name__ == "__main__":
+    main()

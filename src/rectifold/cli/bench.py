@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from experiments.deep import __main__ as deep_commands
 from rectifold.cli import options
 from rectifold.cli.errors import UsageError
 from rectifold.cli.interrupt import Stopped
@@ -24,7 +23,6 @@ if TYPE_CHECKING:
 EXTRA = ("filelock", "jinja2", "matplotlib", "scikit_posthocs")
 
 app = typer.Typer(help="Compare samplers as the paper does, without leaks.")
-app.add_typer(deep_commands.app, name="deep")
 
 _STORE = Path("rectifold-bench")
 
@@ -121,7 +119,7 @@ def status(store: options.StoreOption = _STORE) -> None:
     with _ready():
         from rectifold.cli import bench_output
 
-        bench_output.show_status(_existing(store, deep=_is_deep(store)))
+        bench_output.show_status(_existing(store))
     sys.stdout.flush()
 
 
@@ -136,24 +134,15 @@ def report(
         list[str] | None,
         typer.Option("--method", "-m", metavar="NAMES", help="Only these. Repeatable."),
     ] = None,
-    deep: Annotated[
-        Path | None,
-        typer.Option(
-            "--deep", metavar="FOLDER", help="Results of `bench deep`: beside the others, or alone."
-        ),
-    ] = None,
     latex: Annotated[bool, typer.Option("--latex", help="Write the tables as LaTeX too.")] = False,
 ) -> None:
     """Write what the results show: a page, the same as Markdown, and the figures."""
     with _ready():
         from rectifold.bench.report import write_report
 
-        further = None if deep is None else _existing(deep, deep=True)
-        # The default store need not be there where another one is named.
-        kept = _existing(store) if further is None or store.exists() else None
-        folder = (kept or further or _existing(store)).folder / "report"
+        folder = output or store / "report"
         for path in write_report(
-            kept, output or folder, deep=further, methods=options.names(method), latex=latex
+            _existing(store), folder, methods=options.names(method), latex=latex
         ):
             print(path)
     sys.stdout.flush()
@@ -202,21 +191,13 @@ def _grid(
     return bench.Grid(sources, **given)  # type: ignore[arg-type]
 
 
-def _is_deep(folder: Path) -> bool:
-    from experiments.deep.records import DEEP
+def _existing(folder: Path) -> Store:
     from rectifold.bench import Store
 
-    return Store(folder).mark() == DEEP.mark
-
-
-def _existing(folder: Path, *, deep: bool = False) -> Store:
-    from experiments.deep.records import DEEP
-    from rectifold.bench import Store
-    from rectifold.bench._store import FITS
-
-    store = Store(folder, DEEP if deep else FITS)
+    store = Store(folder)
     store.check()
     if not store.exists() or store.read().empty:
-        command = "rectifold bench deep" if deep else "rectifold bench run"
-        raise UsageError(f"there are no results in {str(folder)!r}; `{command}` makes them")
+        raise UsageError(
+            f"there are no results in {str(folder)!r}; `rectifold bench run` makes them"
+        )
     return store

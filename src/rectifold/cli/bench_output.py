@@ -110,12 +110,9 @@ def show_status(store: Store) -> None:
     store : Store
         One that exists.
     """
-    from rectifold.bench._store import FITS
-
     out = console(sys.stdout)
     frame = store.read()
-    show = _show_fits if store.layout is FITS else _show_deep
-    show(out, frame)
+    _show_fits(out, frame)
     failed = frame.loc[frame["error"].notna(), ["dataset", "method", "error"]]
     errors = failed.value_counts().rename("fits").reset_index()
     for one in errors.head(_MOST_ERRORS).itertuples():
@@ -158,26 +155,4 @@ def _show_fits(out: Console, frame: pd.DataFrame) -> None:
                 f"{spent / 3600:.2f}",
                 f"{spent / len(part) * missing / 3600:.2f}",
             )
-        out.print("", table, "", sep="\n")
-
-
-def _show_deep(out: Console, frame: pd.DataFrame) -> None:
-    """Print what there is of each experiment with deep networks."""
-    from rectifold.bench._store import FAILED, OK
-    from rectifold.report._wording import count
-
-    for experiment, rows in frame.groupby("experiment", sort=True):
-        fits = rows[["method", "trained_on", "sample"]].drop_duplicates()
-        seeds = rows["seed"].nunique()
-        out.print(
-            Text(
-                f"{visible(experiment)}: {count(rows['dataset'].nunique(), 'data set')}, "
-                f"{count(rows['method'].nunique(), 'method')}, {count(seeds, 'seed')}"
-            )
-        )
-        table = plain_table(["data set"], ["done", "failed", "missing"])
-        for name, part in rows.groupby("dataset", sort=True):
-            ended = part["status"].value_counts()
-            cells = (ended.get(OK, 0), ended.get(FAILED, 0), len(fits) * seeds - len(part))
-            table.add_row(Text(visible(name, 24)), *(f"{cell:,}" for cell in cells))
         out.print("", table, "", sep="\n")

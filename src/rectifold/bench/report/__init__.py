@@ -7,23 +7,22 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from experiments.deep import report as deep_experiments
 from rectifold._io import whole_files
 from rectifold.bench._store import Store
 from rectifold.bench.report._findings import find
 from rectifold.bench.report._latex import to_latex
 from rectifold.model_selection._registry import BenchError
-from rectifold.report._document import Document
+from rectifold.report._document import Document, Section
 from rectifold.report._document_formats import to_html, to_markdown
 
-__all__ = ["Document", "find", "write_report"]
+__all__ = ["Document", "find", "write_document", "write_report"]
 
 
 def write_report(
-    store: Store | None,
+    store: Store,
     folder: str | Path,
     *,
-    deep: Store | None = None,
+    sections: Sequence[Section] = (),
     methods: Sequence[str] = (),
     latex: bool = False,
 ) -> list[Path]:
@@ -31,12 +30,12 @@ def write_report(
 
     Parameters
     ----------
-    store : Store or None
-        The results; a run may still be adding to them. None for deep experiments alone.
+    store : Store
+        The results; a run may still be adding to them.
     folder : path-like
         Where: ``index.html``, ``README.md``, ``figures`` and, if asked for, ``tables``.
-    deep : Store, optional
-        Results of the deep experiments, which get sections of their own.
+    sections : sequence of Section
+        Further sections, appended to the report.
     methods : sequence of str
         Compare only these; by default all.
     latex : bool, default=False
@@ -69,18 +68,16 @@ def write_report(
     >>> sorted({file.suffix for file in files})
     ['.html', '.md', '.svg', '.tex']
     """
+    document = find(store.read(), methods)
+    document = replace(document, sections=[*document.sections, *sections])
+    return write_document(document, folder, latex=latex)
+
+
+def write_document(document: Document, folder: str | Path, *, latex: bool = False) -> list[Path]:
+    """Write a report as a page, as Markdown and with its figures, and return the files."""
     folder = Path(folder)
     if folder.exists() and not folder.is_dir():
         raise BenchError(f"{str(folder)!r} is a file, and a report is a folder")
-    more = None if deep is None else deep_experiments.document(deep.read())
-    if store is not None:
-        document = find(store.read(), methods)
-        if more is not None:
-            document = replace(document, sections=[*document.sections, *more.sections])
-    elif more is not None:
-        document = more
-    else:
-        raise BenchError("there are no results to report on")
     contents = {
         folder / "index.html": to_html(document),
         folder / "README.md": to_markdown(document),
