@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 
 Listener = Callable[[int, int], None]
-Reader = Callable[[str], None]
+Reader = Callable[[Warning], None]
 
 _listener: ContextVar[Listener | None] = ContextVar("rectifold_progress", default=None)
 _reader: ContextVar[Reader | None] = ContextVar("rectifold_remarks", default=None)
@@ -77,12 +77,13 @@ def report(done: int, total: int) -> None:
 
 @contextmanager
 def reading(reader: Reader) -> Iterator[None]:
-    """Have `reader(sentence)` called when there is something to say before long work.
+    """Have `reader(warning)` called for warnings that concern long work, before it starts.
 
     Parameters
     ----------
     reader : callable
-        Takes a sentence. Where nobody reads, it is a warning.
+        Takes the warning, whose text is ``str(warning)``. Outside of the ``with`` block it is
+        issued instead.
     """
     token = _reader.set(reader)
     try:
@@ -91,9 +92,9 @@ def reading(reader: Reader) -> Iterator[None]:
         _reader.reset(token)
 
 
-def remark(sentence: str) -> bool:
-    """Say something before long work; tell whether anybody read it."""
+def remark(warning: Warning) -> bool:
+    """Pass a warning to the reader, and return whether there is one."""
     reader = _reader.get()
     if reader is not None:
-        reader(sentence)
+        reader(warning)
     return reader is not None

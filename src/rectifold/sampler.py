@@ -17,6 +17,7 @@ from rectifold import progress
 from rectifold._core import pipeline
 from rectifold._core.accuracy import in_words
 from rectifold._core.device_arrays import is_on_device, take
+from rectifold._core.errors import Param, ParameterWarning
 from rectifold._core.pipeline import Settings, make_settings, warn_of_classes, warn_recorded
 from rectifold._core.space import SPACES
 from rectifold._core.target import Labels, Target
@@ -320,7 +321,10 @@ class GMR(BaseCleaningSampler):
         accuracy = record.accuracy
         if accuracy is not None and accuracy.met is False:
             warn_recorded(
-                f"recall={accuracy.target:g} was not reached: {in_words(accuracy.to_dict())}.", 4
+                4,
+                "{} was not reached: {}.",
+                Param("recall", accuracy.target),
+                in_words(accuracy.to_dict()),
             )
         left = np.bincount(target.codes[self.sample_indices_], minlength=len(target.classes))
         warn_of_classes(target.classes, target.sizes, left, self.min_minority, stacklevel=5)
@@ -348,13 +352,15 @@ class GMR(BaseCleaningSampler):
         """Suggest the approximate engine before an exact search that takes minutes."""
         if self.engine != "auto":
             return
-        sentence = (
-            f"the exact search will take about {_duration(estimate.exact)}; if the data have "
-            f"clusters, engine='approximate' takes about {_duration(estimate.approximate)} and "
-            "measures its error."
+        warning = ParameterWarning(
+            "the exact search will take about {}; if the data have clusters, {} takes about {} and "
+            "measures its error.",
+            _duration(estimate.exact),
+            Param("engine", "approximate"),
+            _duration(estimate.approximate),
         )
-        if not progress.remark(sentence):
-            warnings.warn(sentence, UserWarning, stacklevel=7)
+        if not progress.remark(warning):
+            warnings.warn(warning, stacklevel=7)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

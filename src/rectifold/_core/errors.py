@@ -1,4 +1,4 @@
-"""Errors about parameters, which a caller can show in its own notation."""
+"""Errors and warnings about parameters, which a caller can show in its own notation."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -30,8 +30,8 @@ class Param:
         return f"{self.name}={self.value!r}" if self.has_value else self.name
 
 
-class ParameterError(ValueError):
-    """A parameter, or a combination of parameters, that can't be used.
+class _Sentence(Exception):  # noqa: N818 - a base of errors and of warnings
+    """A sentence about parameters.
 
     Parameters
     ----------
@@ -39,7 +39,26 @@ class ParameterError(ValueError):
         One sentence, with ``{}`` in place of each of `parts`.
     *parts : Param or str
         The parameters in the order of the sentence, and text from data, such as names of columns,
-        which may hold braces. The first parameter is to blame.
+        which may hold braces.
+    """
+
+    def __init__(self, template: str, *parts: "Param | str") -> None:
+        super().__init__(template.format(*parts))
+        self.template = template
+        self.parts = parts
+
+    def message(self, render: Callable[[Param], str]) -> str:
+        """Return the sentence with every parameter as `render` writes it."""
+        return self.template.format(
+            *(render(part) if isinstance(part, Param) else part for part in self.parts)
+        )
+
+    def __reduce__(self) -> tuple[type["_Sentence"], tuple[Any, ...]]:
+        return type(self), (self.template, *self.parts)
+
+
+class ParameterError(_Sentence, ValueError):
+    """A parameter, or a combination of parameters, that can't be used.
 
     Examples
     --------
@@ -53,21 +72,11 @@ class ParameterError(ValueError):
     '--engine works on the CPU: leave out --device.'
     """
 
-    def __init__(self, template: str, *parts: "Param | str") -> None:
-        super().__init__(template.format(*parts))
-        self.template = template
-        self.parts = parts
-
     @property
     def parameter(self) -> str:
-        """Name of the parameter to blame; empty if the text names none."""
+        """Name of the parameter to blame, the first one; empty if the text names none."""
         return next((part.name for part in self.parts if isinstance(part, Param)), "")
 
-    def message(self, render: Callable[[Param], str]) -> str:
-        """Return the sentence with every parameter as `render` writes it."""
-        return self.template.format(
-            *(render(part) if isinstance(part, Param) else part for part in self.parts)
-        )
 
-    def __reduce__(self) -> tuple[type["ParameterError"], tuple[Any, ...]]:
-        return type(self), (self.template, *self.parts)
+class ParameterWarning(_Sentence, UserWarning):
+    """A warning that names parameters."""

@@ -309,21 +309,27 @@ def warn_of_classes(
     if guarded(sizes, min_minority):
         smallest = sizes.argmin()
         warn_recorded(
-            f"class {named(classes[smallest])} has {sizes[smallest]} samples, fewer than "
-            f"min_minority={min_minority}: nothing is cleaned.",
             stacklevel,
+            "class {} has {} samples, fewer than {}: nothing is cleaned.",
+            named(classes[smallest]),
+            str(sizes[smallest]),
+            Param("min_minority", min_minority),
         )
     for label in classes[left == 0]:
         warn_recorded(
-            f"class {named(label)} has lost all of its samples: leave it out of "
-            "sampling_strategy, or protect it by gamma with sampling_strategy='auto'.",
             stacklevel,
+            "class {} has lost all of its samples: leave it out of {}, or omit {} so that {} "
+            "protects it.",
+            named(label),
+            Param("sampling_strategy"),
+            Param("sampling_strategy"),
+            Param("gamma"),
         )
 
 
-def warn_recorded(sentence: str, stacklevel: int) -> None:
+def warn_recorded(stacklevel: int, template: str, *parts: Param | str) -> None:
     """Issue a warning whose content is also in the record of the run."""
-    warnings.warn(sentence, RecordedWarning, stacklevel=stacklevel + 1)
+    warnings.warn(RecordedWarning(template, *parts), stacklevel=stacklevel + 1)
 
 
 def _arguments(sampler: Any, signature: inspect.Signature) -> dict[str, str]:

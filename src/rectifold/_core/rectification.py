@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rectifold._core.accuracy import Accuracy, Check
-from rectifold._core.errors import Param, ParameterError
+from rectifold._core.errors import Param, ParameterError, ParameterWarning
 from rectifold._core.rules import (
     DECISIONS,
     REASONS,
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from rectifold.report import Report
 
 
-class RecordedWarning(UserWarning):
+class RecordedWarning(ParameterWarning):
     """Warning that is also stored in `rectification_`."""
 
 
