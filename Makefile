@@ -5,7 +5,7 @@ DATA ?= ../shared/data
 BIN := $(VENV)/bin
 SUDO := $(shell test "$$(id -u)" = 0 || echo sudo)
 
-.PHONY: demo test test-browser test-slow test-gpu lint bench-gpu bench-speed bench-costs bench-memory \
+.PHONY: demo test figures test-browser test-slow test-gpu lint bench-gpu bench-speed bench-costs bench-memory \
 	bench-report bench-approximate bench-dask browser docs bench-paper bench-adaptive bench-candidates bench-choosing bench-theory clean
 .DEFAULT_GOAL := demo
 
@@ -28,10 +28,14 @@ test-gpu: $(VENV)/.installed ## The tests that need a CUDA device
 	$(BIN)/python -m pip install --quiet --editable '.[gpu,deep]'
 	$(BIN)/python -m pytest tests -m gpu
 
-lint: $(VENV)/.installed ## Style and types
+lint: $(VENV)/.installed ## Style, types, and the direction of imports
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/lint-imports --quiet
+
+figures: $(VENV)/.installed ## The figures on README and the site's pages, from results/
+	$(BIN)/python docs/figures.py
 
 docs: $(VENV)/.installed ## The site, into build/docs; a warning is an error
 	$(BIN)/python -m pip install --quiet --editable '.[docs]'
