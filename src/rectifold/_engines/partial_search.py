@@ -55,8 +55,8 @@ def nearest(
     """Return up to k neighbours of the samples `rows` among the first `targets` points.
 
     Indices and distances have the shape (n_rows, k), in the order (distance, index), without the
-    sample itself. Missing ones are `NO_NEIGHBOUR`, at an infinite distance; those farther than `within`,
-    one distance for each of `rows`, may be missing. `rows` is ascending.
+    sample itself. Missing ones are `NO_NEIGHBOUR`, at an infinite distance; those farther than
+    `within`, one distance for each of `rows`, may be missing. `rows` is ascending.
     """
     indices = np.full((len(rows), k), NO_NEIGHBOUR)
     distances = np.full((len(rows), k), np.inf)
