@@ -101,7 +101,7 @@ def test_a_journal_of_another_format_is_refused_and_left_alone(store):
 def test_a_journal_of_something_else_is_refused_and_left_alone(store, line):
     store.folder.mkdir()
     store.journal.write_text(f"{line}\n")
-    with pytest.raises(BenchError, match="has a line that no run wrote"), store.writing():
+    with pytest.raises(BenchError, match="has a line that no run has written"), store.writing():
         pass
     assert store.journal.read_text() == f"{line}\n"
 

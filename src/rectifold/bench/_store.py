@@ -1,4 +1,10 @@
-"""The store of an experiment: one row per fit, on disk as soon as the fit is done."""
+"""The store of an experiment: one row per fit, on disk as soon as the fit has ended.
+
+A row is appended to a journal of JSON lines and synchronised to disk; the end of a run merges the
+journal into one Parquet file. Parquet can't be appended to, and one file per fit would be
+thousands. SQLite survives a kill as well, but results are published with the project: one sorted,
+compressed file that pandas reads, a tenth of the size, suits that better.
+"""
 
 from __future__ import annotations
 
@@ -20,11 +26,12 @@ from rectifold._io import whole_files
 from rectifold.model_selection._registry import BenchError
 from rectifold.model_selection._scores import SCORES
 
-#: Goes up when stores of an older rectifold can't be read or added to.
+#: Increased when stores of older versions can't be read or added to.
 FORMAT = 1
+#: Key of the format in the metadata of the Parquet file; published stores have it.
 MARK = b"rectifold.bench.store"
 
-#: How a fit ended.
+#: Statuses of a fit.
 OK, FAILED, TIMED_OUT = "ok", "failed", "timed out"
 
 KEY = ("dataset", "method", "classifier", "seed", "protocol", "method_version")
@@ -58,7 +65,7 @@ SCHEMA = pa.schema(
     ],
     metadata={MARK: str(FORMAT).encode()},
 )
-#: What differs between two runs of the same fit.
+#: Columns that differ between two runs of the same fit.
 VARYING = ("resample_seconds", "fit_seconds", "finished")
 
 Row = Mapping[str, Any]
@@ -66,22 +73,15 @@ Row = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Layout:
-    """What the rows of a store hold.
-
-    Attributes
-    ----------
-    schema : pyarrow.Schema
-        Names and types of the columns; its metadata says which kind of store it is.
-    key : tuple of str
-        The columns that tell one fit from another.
-    """
+    """Columns of a store; the metadata of the schema hold its format under `MARK`."""
 
     schema: pa.Schema
+    #: Columns that identify a row.
     key: tuple[str, ...]
 
     @property
-    def mark(self) -> str:
-        """What stores of the kind are marked with."""
+    def format(self) -> str:
+        """The format of stores with this layout."""
         return str(self.schema.metadata[MARK].decode())
 
 
@@ -90,31 +90,31 @@ FITS = Layout(SCHEMA, KEY)
 
 
 class Store:
-    """Rows of fits in a folder.
+    """Results of fits, in a folder.
 
-    ``results.parquet`` holds them; ``journal.jsonl`` those that were added since, a line each, so
-    that whatever ends a run, a fit that was recorded stays recorded. The next run moves the
-    journal into the Parquet file.
+    ``results.parquet`` holds one row for each fit, ``journal.jsonl`` the rows that were added
+    since it was written. A recorded fit is never lost, even if the process is killed. The end of a
+    run, or else the beginning of the next one, merges the journal into the Parquet file.
 
     Parameters
     ----------
     folder : path-like
-        Where; it need not exist.
+        The folder; it is created when rows are added.
     layout : Layout
-        What its rows hold; by default one classifier after one sampler on one split.
+        Columns of the rows; by default those of `rectifold.bench.run`.
 
     Attributes
     ----------
     results, journal : pathlib.Path
         The two files.
     spool : pathlib.Path
-        A folder for what processes share while they work.
+        Folder of resampled data that worker processes share.
     lock : pathlib.Path
-        Held by the process that adds rows.
+        File that is locked by the process that adds rows.
 
     Examples
     --------
-    `rectifold.bench.run` adds rows, and this reads them:
+    `rectifold.bench.run` adds rows, and `read` returns them as a DataFrame:
 
     >>> import tempfile
     >>> from rectifold.bench import Store
@@ -144,28 +144,30 @@ class Store:
         self._file: IO[bytes] | None = None
 
     def exists(self) -> bool:
-        """Tell whether there is anything in the store.
+        """Return whether the folder has results.
 
         Returns
         -------
         bool
-            False for a folder without results.
+            True if there is a Parquet file or a journal.
         """
         return self.results.exists() or self.journal.exists()
 
     def read(self) -> pd.DataFrame:
-        """Read all rows, also while a run adds to them.
+        """Return all rows; a run may be adding to them.
 
         Returns
         -------
         pandas.DataFrame
-            Sorted by key; where a fit was done again, its last row.
+            Sorted by key. If a fit was run again, its last row.
         """
-        # The journal first: what moves from it into the Parquet file meanwhile is seen twice
-        # rather than not at all, and twice is once.
+        # The journal is read first: a row that is merged meanwhile is read twice, not missed.
         late = list(self._journal_rows())
         schema, key = self.layout.schema, list(self.layout.key)
-        table = self._parquet() if self.results.exists() else schema.empty_table()
+        table = schema.empty_table()
+        if self.results.exists():
+            self._check_format(self._parquet_format())
+            table = pq.read_table(self.results, schema=schema)
         frame = table.to_pandas()
         if late:
             fresh = pa.Table.from_pylist(late, schema=schema).to_pandas()
@@ -175,17 +177,17 @@ class Store:
         return result
 
     def keys(self, statuses: Iterable[str] = (OK, FAILED, TIMED_OUT)) -> set[tuple[Any, ...]]:
-        """Tell which fits are recorded.
+        """Return the keys of recorded fits.
 
         Parameters
         ----------
         statuses : iterable of str
-            Count only fits that ended so.
+            Statuses to include: "ok", "failed", "timed out".
 
         Returns
         -------
         set of tuple
-            Their keys.
+            Data set, method, classifier, seed, protocol and version of the method.
         """
         frame = self.read()
         chosen = frame.loc[frame["status"].isin(list(statuses)), list(self.layout.key)]
@@ -193,7 +195,7 @@ class Store:
 
     @contextmanager
     def writing(self) -> Iterator[Store]:
-        """Open the store for adding rows; one process at a time may.
+        """Open the store for adding rows; only one process can.
 
         Yields
         ------
@@ -202,7 +204,7 @@ class Store:
         """
         self.check()
         self.folder.mkdir(parents=True, exist_ok=True)
-        # The system frees it when its holder ends, however that is; the file itself stays.
+        # The system releases it however its process ends; the file itself remains.
         lock = FileLock(self.lock)
         try:
             # `busy` may hold it for a moment.
@@ -210,25 +212,25 @@ class Store:
         except Timeout:
             raise BenchError(f"another run is adding to the store {str(self.folder)!r}") from None
         try:
-            self._compact()
+            self._merge_journal()
             self._file = open(self.journal, "ab")  # noqa: SIM115 - closed below
-            self._append({"format": self.layout.mark})
+            self._append({"format": self.layout.format})
             try:
                 yield self
             finally:
                 self._file.close()
                 self._file = None
-                self._compact()
+                self._merge_journal()
         finally:
             lock.release()
 
     def busy(self) -> bool:
-        """Tell whether a run is adding to the store.
+        """Return whether a run is adding to the store.
 
         Returns
         -------
         bool
-            False also where there is no store.
+            False also if there is no store.
         """
         if not self.lock.exists():
             return False
@@ -243,44 +245,25 @@ class Store:
         return False
 
     def add(self, row: Row) -> None:
-        """Add a row; when this returns, it is on disk.
+        """Add a row; it is on disk when the method returns.
 
         Parameters
         ----------
         row : mapping
-            Values for the columns of the layout; what is left out is missing.
+            Values by the names of columns; columns that are left out are missing values.
         """
         unknown = set(row) - set(self.layout.schema.names)
         if unknown:
             raise ValueError(f"no such columns: {sorted(unknown)}")
         self._append(row)
 
-    def mark(self) -> str:
-        """Tell what kind of store is in the folder, whatever was expected.
-
-        Returns
-        -------
-        str
-            As in `Layout.mark`; empty where there is none, or none that can be told.
-        """
-        if self.results.exists():
-            return str(self._mark())
-        try:
-            with open(self.journal, "rb") as file:
-                first = json.loads(file.readline())
-        except (FileNotFoundError, ValueError):
-            return ""
-        return str(first.get("format", "")) if isinstance(first, dict) else ""
-
     def check(self) -> None:
-        """Refuse a store that this version can't read."""
-        for folder in (self.folder, *self.folder.parents):
-            if folder.exists():
-                if not folder.is_dir():
-                    raise BenchError(f"{str(folder)!r} is a file, and a store is a folder")
-                break
+        """Raise an error if this version can't read the store, or if the folder is a file."""
+        existing = next(path for path in (self.folder, *self.folder.parents) if path.exists())
+        if not existing.is_dir():
+            raise BenchError(f"{str(existing)!r} is a file, and a store is a folder")
         if self.results.exists():
-            self._check(self._mark())
+            self._check_format(self._parquet_format())
         for _ in self._journal_rows():
             pass
 
@@ -294,62 +277,56 @@ class Store:
         self._file.flush()
         os.fsync(self._file.fileno())
 
-    def _mark(self) -> Any:
+    def _parquet_format(self) -> str:
         try:
             metadata = pq.read_schema(self.results).metadata or {}
-        except (pa.ArrowInvalid, OSError) as problem:
-            raise BenchError(
-                f"{str(self.results)!r} can't be read as Parquet: {problem}"
-            ) from problem
-        return metadata.get(MARK, b"").decode(errors="replace")
+        except (pa.ArrowInvalid, OSError) as error:
+            raise BenchError(f"{str(self.results)!r} can't be read as Parquet: {error}") from error
+        return str(metadata.get(MARK, b"").decode(errors="replace"))
 
-    def _check(self, mark: Any) -> None:
-        if str(mark) == self.layout.mark:
+    def _check_format(self, found: str) -> None:
+        if found == self.layout.format:
             return
-        if mark in ("", None):
+        if not found:
             raise BenchError(
-                f"{str(self.folder)!r} holds results that rectifold bench did not write; name "
+                f"{str(self.folder)!r} has results that rectifold bench did not write: name "
                 "another folder"
             )
         raise BenchError(
-            f"the store {str(self.folder)!r} has format {mark}, and format {self.layout.mark} is "
-            "needed here: name another folder, or use the command or the version that wrote it"
+            f"the store {str(self.folder)!r} has format {found}, and format {self.layout.format} "
+            "is needed: name another folder, or use the command or the version that wrote it"
         )
-
-    def _parquet(self) -> pa.Table:
-        self._check(self._mark())
-        return pq.read_table(self.results, schema=self.layout.schema)
 
     def _journal_rows(self) -> Iterator[Row]:
         try:
             lines = self.journal.read_bytes().split(b"\n")
         except FileNotFoundError:
             return
-        ours = False
-        # What follows the last line end was being written when its run was killed.
+        checked = False
+        # What follows the last line end was being written when a run was killed.
         for line in lines[:-1]:
             try:
                 row = json.loads(line)
             except ValueError:
                 row = None
             if isinstance(row, dict) and "format" in row:
-                self._check(row["format"])
-                ours = True
-            elif ours and isinstance(row, dict) and set(self.layout.key) <= set(row):
+                self._check_format(str(row["format"] or ""))
+                checked = True
+            elif checked and isinstance(row, dict) and set(self.layout.key) <= set(row):
                 yield row
             else:
                 raise BenchError(
-                    f"{str(self.journal)!r} has a line that no run wrote: {line[:60]!r}"
+                    f"{str(self.journal)!r} has a line that no run has written: {line[:60]!r}"
                 )
 
-    def _compact(self) -> None:
+    def _merge_journal(self) -> None:
         if not self.journal.exists():
             return
         frame = self.read()
         if len(frame):
             schema = self.layout.schema
             table = pa.Table.from_pandas(frame, schema=schema, preserve_index=False)
-            # pandas adds a description of its own; the mark is what counts.
+            # Without the metadata that pandas adds.
             table = table.replace_schema_metadata(schema.metadata)
             with whole_files([self.results]) as (file,):
                 pq.write_table(table, file, compression="zstd")
