@@ -249,7 +249,7 @@ def main() -> None:
     parser.add_argument("names", nargs="*", metavar="NAME")
     parser.add_argument("--data-home", type=Path, default=DATA)
     options = parser.parse_args()
-    if devices.best() is None:
+    if devices.find_accelerator() is None:
         raise SystemExit("This benchmark needs a GPU, and torch sees none.")
     before = read("engine", FOLDER)
     checked, rows = before.get("checked", {}), before.get("rows", [])

@@ -205,7 +205,7 @@ def fill_once(where, name, number, monkeypatch):
     monkeypatch.setattr(where, name, full)
     monkeypatch.setattr(devices.Budget, "pieces", in_one_piece)
     # Another name of the CPU, so that home is not the host.
-    monkeypatch.setattr(devices, "home_of", lambda *_: torch.device("cpu:0"))
+    monkeypatch.setattr(devices, "storage_device", lambda *_: torch.device("cpu:0"))
     return calls
 
 
@@ -238,7 +238,7 @@ class TestMemory:
 
     @pytest.mark.parametrize(
         ("where", "name"),
-        [(gpu, "_prepare"), (certificates.Certifier, "_noted"), (leaf_search, "roots")],
+        [(gpu, "_prepare"), (certificates.Certifier, "_mark"), (leaf_search, "roots")],
     )
     def test_where_the_device_is_full_the_search_goes_on_with_points_on_the_host(
         self, where, name, monkeypatch
@@ -373,13 +373,15 @@ class TestPrecision:
 
 class TestChoice:
     def test_a_gpu_is_asked_for_where_there_is_none(self, monkeypatch):
-        monkeypatch.setattr(devices, "best", lambda: None)
+        monkeypatch.setattr(devices, "find_accelerator", lambda: None)
         with pytest.raises(ValueError, match="engine='gpu' found no GPU that torch can use"):
             GMR(engine="gpu").fit_resample(*load_wine_quality(return_X_y=True))
 
     @pytest.mark.parametrize("name", ["cuda:99", "nonsense", 99, np.int64(99), "meta"])
     def test_a_device_that_is_not_there_is_named(self, name):
-        with pytest.raises(ValueError, match=r"device=.* is none that torch can use here: it sees"):
+        with pytest.raises(
+            ValueError, match=r"device=.* is not a device that torch can use here: it sees"
+        ):
             GMR(engine=GPU(name)).fit_resample(*load_wine_quality(return_X_y=True))
 
     def test_other_metrics_are_not_for_the_gpu(self):

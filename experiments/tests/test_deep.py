@@ -305,5 +305,5 @@ class TestCommands:
     def test_a_device_that_is_not_there_is_said_first(self, capsys, tmp_path, large_data):
         home = large_data("yelp_reviews_10k.parquet").parent
         where = ("--data-home", str(home), "-s", str(tmp_path / "store"))
-        sentence = "device='cuda' is none that torch can use here"
+        sentence = "device='cuda' is not a device that torch can use here"
         self.refused(capsys, sentence, "tabddpm", "-d", "yelp_review", "--device", "cuda", *where)

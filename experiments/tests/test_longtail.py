@@ -389,7 +389,7 @@ class TestTraining:
 
     @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a CUDA device")
     def test_cuda_where_there_is_none_is_refused_before_any_work(self):
-        with pytest.raises(ValueError, match="device='cuda' is none that torch can use here"):
+        with pytest.raises(ValueError, match="device='cuda' is not a device that torch can use here"):
             run(small(), device="cuda")
         assert training.find_device(None) == CPU
 

@@ -603,8 +603,8 @@ def test_noise_of_more_columns_than_the_embedding_is_not_told():
         ({"layers": ()}, r"layers must be widths of hidden layers.*not \(\)"),
         ({"layers": (8, 0)}, "layers must be widths"),
         ({"embedding": 7}, "embedding must be even, not 7"),
-        ({"device": "tpu9"}, "device='tpu9' is none that torch can use"),
-        ({"device": "meta"}, "device='meta' is none that torch can use"),
+        ({"device": "tpu9"}, "device='tpu9' is not a device that torch can use"),
+        ({"device": "meta"}, "device='meta' is not a device that torch can use"),
     ],
 )
 def test_parameters_that_mean_nothing_are_refused(options, sentence):
@@ -617,7 +617,7 @@ def test_a_device_that_is_not_there_is_called_so_before_any_work():
     seen = []
     with (
         listening(lambda *numbers: seen.append(numbers)),
-        pytest.raises(ValueError, match="none that torch can use here: it sees 'cpu'"),
+        pytest.raises(ValueError, match="not a device that torch can use here: it sees 'cpu'"),
     ):
         TabDDPM(device="cuda").fit(*mixture(50, 0), categorical=["colour"])
     assert not seen

@@ -1,4 +1,4 @@
-"""Networks are trained: step by step, several at a time where a device has room for that."""
+"""Train networks step by step; several at the same time on one device."""
 
 from __future__ import annotations
 
@@ -28,60 +28,34 @@ _DONE = object()
 
 
 class Trainer:
-    """A training under way, epoch by epoch.
+    """A training, run epoch by epoch.
 
-    On a CUDA device it has a stream of its own, and records one step as a graph that it then
-    replays; several trainers whose steps alternate (see `train_together`) fill a large device.
+    On a CUDA device it has its own stream, and records one step as a graph that it then replays;
+    several trainers whose steps alternate (see `train_together`) use a large device better.
 
     Parameters
     ----------
     data : LongTailed
-        Only its training part is looked at.
+        The images; only the training part is used.
     loss : {"CE", "CB", "LDAM"}
-        Which loss; "LDAM" also takes cosines for logits.
+        The loss; "LDAM" also takes cosines for logits.
     epochs : int, default=200
-        How many there will be: the schedule depends on it.
+        Number of epochs, on which the schedule depends.
     seed : int, default=0
-        For the network's first weights, the order of images, and their shifts and flips.
+        Seed of the first weights, the order of images, and their shifts and flips.
     device : str, torch.device or None, default=None
-        None takes a CUDA device if there is one, and else the CPU.
+        None means CUDA if there is a CUDA device, else the CPU.
     recipe : Recipe, optional
         Everything else.
     graph : bool, default=True
-        Whether steps are recorded, where the device is CUDA.
+        Whether steps are recorded on CUDA.
 
     Attributes
     ----------
     epoch : int
-        The next one, from 0.
+        The next epoch, from 0.
     losses : list of float
         The mean loss of each epoch so far.
-    recorded : bool
-        Whether steps are replays.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from experiments.deep.longtail import LongTailed, Recipe, Trainer
-    >>> rng = np.random.default_rng(0)
-    >>> def some(labels):  # rare images are brighter
-    ...     least = 100 * labels[:, None, None, None]
-    ...     return rng.integers(least, least + 100, (len(labels), 32, 32, 3), dtype=np.uint8)
-    >>> labels, labels_test = np.repeat([0, 1], [24, 12]), np.repeat([0, 1], 5)
-    >>> names = ("common", "rare")
-    >>> data = LongTailed(
-    ...     some(labels), labels, some(labels_test), labels_test, names, "shades", ratio=2.0
-    ... )
-    >>> small = Recipe(batch=18, width=4, blocks=1)
-    >>> trainer = Trainer(data, "LDAM", epochs=2, device="cpu", recipe=small)
-    >>> while trainer.epoch < trainer.epochs:
-    ...     for _ in trainer.steps():
-    ...         pass
-    ...     mean_loss = trainer.end()
-    >>> len(trainer.losses)
-    2
-    >>> trainer.result().predict(data.test_images).shape
-    (10,)
     """
 
     def __init__(
@@ -106,7 +80,7 @@ class Trainer:
         self._start = perf_counter()
         self.normalise = Normaliser(data.train_images, device)
         pixels: Any = data.train_images
-        self.images = padded(devices.sent(pixels, device))
+        self.images = padded(devices.to_device(pixels, device))
         self.labels = torch.as_tensor(data.train_labels.astype(np.int64), device=device)
         self.loss = Loss(loss, data.counts, device)
         # On the CPU, so that all devices start from the same weights.
@@ -126,7 +100,7 @@ class Trainer:
         )
         self._generator = torch.Generator().manual_seed(seed)
         self.batch = min(recipe.batch, len(self.labels))
-        # What a step reads and adds to: tensors that stay where they are.
+        # A recorded step reads and writes these tensors: they must not be replaced.
         self._drawn = torch.zeros((self.batch, 4), dtype=torch.int64, device=device)
         self._sum = torch.zeros((), device=device)
         self._stream: Any = None
@@ -137,11 +111,11 @@ class Trainer:
 
     @property
     def recorded(self) -> bool:
-        """Whether steps are replays of a recorded one."""
+        """Whether steps replay a recorded one."""
         return self._step.recorded
 
     @contextmanager
-    def _here(self) -> Iterator[None]:
+    def _on_stream(self) -> Iterator[None]:
         with ExitStack() as stack:
             if self._stream is not None:
                 stack.enter_context(torch.cuda.device(self.device))
@@ -150,18 +124,12 @@ class Trainer:
             yield
 
     def steps(self) -> Iterator[None]:
-        """Do the next epoch, one step for each that is asked for.
+        """Run the next epoch; each `next` starts one step. Call `end` after the last one.
 
-        Nothing waits for the device: what was asked for may be done much later. After the last
-        step, call `end`.
-
-        Yields
-        ------
-        None
-            After each step.
+        The steps run asynchronously: `next` does not wait for the device.
         """
         number = len(self.labels) // self.batch
-        with self._here():
+        with self._on_stream():
             order = torch.randperm(len(self.labels), generator=self._generator)
             plan = draw(order[: number * self.batch].view(number, self.batch), self._generator)
             if self._stream is not None:
@@ -172,37 +140,26 @@ class Trainer:
             self.optimizer.param_groups[0]["lr"].fill_(rate)
             self._sum.zero_()
         for drawn in plan:
-            with self._here():
+            with self._on_stream():
                 self._drawn.copy_(drawn)
                 self._step()
             yield
 
     def end(self) -> float:
-        """Wait for the epoch to be done.
-
-        Returns
-        -------
-        float
-            The mean loss of its steps.
-        """
-        with self._here():
+        """Wait for the end of the epoch, and return the mean loss of its steps."""
+        with self._on_stream():
             mean = float(self._sum.item()) / (len(self.labels) // self.batch)
         self.epoch += 1
         if not math.isfinite(mean):
             raise BenchError(
-                f"the loss {self.loss.name} is no number any more after epoch {self.epoch}: try a "
-                f"lower learning rate than {self.recipe.rate:g}"
+                f"the loss {self.loss.name} is not finite after epoch {self.epoch}: try a lower "
+                f"learning rate than {self.recipe.rate:g}"
             )
         self.losses.append(mean)
         return mean
 
     def result(self) -> Trained:
-        """Give the network; no epoch may follow.
-
-        Returns
-        -------
-        Trained
-        """
+        """Return the trained network; no epoch may follow."""
         seconds, recorded = perf_counter() - self._start, self.recorded
         self._step.end()
         self.optimizer.zero_grad(set_to_none=True)
@@ -216,7 +173,7 @@ class Trainer:
         )
 
     def _train(self) -> None:
-        # Everything a graph may hold: no size and no number here depends on what the device says.
+        # A graph may hold all of this: nothing here depends on a value on the device.
         mixed: Any = nullcontext()
         if self.device.type == "cuda":
             # Each weight is used once, so that copies in bfloat16 need not be kept.
@@ -233,46 +190,15 @@ class Trainer:
 def train_together(
     trainers: Sequence[Trainer], *, before: int = 0, total: int | None = None
 ) -> list[Trained]:
-    """Train several networks at the same time: their steps alternate.
+    """Train several networks at the same time, by alternating their steps.
 
-    Parameters
-    ----------
-    trainers : sequence of Trainer
-        None of which has begun.
-    before, total : int, optional
-        For progress, which counts epochs of all trainers: those done before this, and all.
-
-    Returns
-    -------
-    list of Trained
-        In the same order.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from experiments.deep.longtail import LongTailed, Recipe, Trainer, train_together
-    >>> rng = np.random.default_rng(0)
-    >>> def some(labels):  # rare images are brighter
-    ...     least = 100 * labels[:, None, None, None]
-    ...     return rng.integers(least, least + 100, (len(labels), 32, 32, 3), dtype=np.uint8)
-    >>> labels, labels_test = np.repeat([0, 1], [24, 12]), np.repeat([0, 1], 5)
-    >>> names = ("common", "rare")
-    >>> data = LongTailed(
-    ...     some(labels), labels, some(labels_test), labels_test, names, "shades", ratio=2.0
-    ... )
-    >>> small = Recipe(batch=18, width=4, blocks=1)
-    >>> trainers = [
-    ...     Trainer(data, "CE", epochs=1, seed=seed, device="cpu", recipe=small) for seed in (0, 1)
-    ... ]
-    >>> networks = train_together(trainers)
-    >>> [len(trained.losses) for trained in networks]
-    [1, 1]
+    Progress counts the epochs of all trainers: `before` that were done earlier, of `total`.
     """
     total = sum(trainer.epochs for trainer in trainers) if total is None else total
     while unfinished := [trainer for trainer in trainers if trainer.epoch < trainer.epochs]:
-        going = [trainer.steps() for trainer in unfinished]
-        while going:
-            going = [steps for steps in going if next(steps, _DONE) is not _DONE]
+        running = [trainer.steps() for trainer in unfinished]
+        while running:
+            running = [steps for steps in running if next(steps, _DONE) is not _DONE]
         for trainer in unfinished:
             trainer.end()
         before += len(unfinished)
@@ -289,43 +215,25 @@ def train(
     device: Any = None,
     recipe: Recipe | None = None,
 ) -> Trained:
-    """Train one network.
-
-    Parameters
-    ----------
-    data : LongTailed
-        Only its training part is looked at.
-    loss : {"CE", "CB", "LDAM"}
-        Which loss.
-    epochs, seed, device, recipe
-        As for `Trainer`.
-
-    Returns
-    -------
-    Trained
-        The network, in evaluation mode: its `predict` gives classes of images, its `features` what
-        the last layer sees of them, and `losses` are the mean losses of the epochs.
+    """Train one network; the parameters are those of `Trainer`.
 
     Examples
     --------
     >>> import numpy as np
     >>> from experiments.deep.longtail import LongTailed, Recipe, train
     >>> rng = np.random.default_rng(0)
-    >>> def some(labels):  # rare images are brighter
+    >>> def draw_images(labels):  # rare images are brighter
     ...     least = 100 * labels[:, None, None, None]
     ...     return rng.integers(least, least + 100, (len(labels), 32, 32, 3), dtype=np.uint8)
-    >>> labels, labels_test = np.repeat([0, 1], [24, 12]), np.repeat([0, 1], 5)
+    >>> y, y_test = np.repeat([0, 1], [24, 12]), np.repeat([0, 1], 5)
     >>> names = ("common", "rare")
     >>> data = LongTailed(
-    ...     some(labels), labels, some(labels_test), labels_test, names, "shades", ratio=2.0
+    ...     draw_images(y), y, draw_images(y_test), y_test, names, "shades", ratio=2.0
     ... )
     >>> small = Recipe(batch=18, width=4, blocks=1)
     >>> trained = train(data, "CB", epochs=1, device="cpu", recipe=small)
     >>> trained.predict(data.test_images).shape
     (10,)
-
-    Features can be cleaned as the rows of any other table; a ResNet-32 has 64 of them.
-
     >>> trained.features(data.train_images).shape
     (36, 16)
     """

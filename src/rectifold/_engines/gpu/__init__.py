@@ -1,4 +1,4 @@
-"""The exact engine on a GPU, by torch: the certificates and the search of the CPU's, in tensors."""
+"""The exact engine on a GPU, in PyTorch: the algorithm of the exact engine on the CPU."""
 
 import math
 from collections.abc import Callable, Generator, Iterable
@@ -24,33 +24,18 @@ from rectifold._engines.gpu.products import Frame, build
 from rectifold._engines.settle import squared
 from rectifold._engines.zero_vectors import search_nonzero
 
-#: Slots of a leaf, at least.
+#: Minimum number of slots of a leaf.
 LEAF = 192
-#: Bytes that points take, for each number of theirs, while they are brought into leaves.
+#: Bytes per value that it takes to partition points into leaves.
 _BYTES = 32
 
 
 def propose(
     points: Points, labels: Ints, k: int, *, n_jobs: int | None = None, device: Any = None
 ) -> Generator[Answer, None, None]:
-    """Give a certificate to most rows, and the neighbours of the others.
+    """Yield a certificate or a proposal for every sample; see `contract.Engine`.
 
-    Parameters
-    ----------
-    points : Points
-        Points with one of the metrics of the exact engine.
-    labels : ndarray of shape (n_rows,)
-        Class codes.
-    k : int
-        Neighbours per row.
-    n_jobs : int or None
-        Not used.
-    device : str, torch.device or None
-        See `devices.find`.
-
-    Yields
-    ------
-    Answer
+    `device` is as in `devices.find`; `n_jobs` is ignored.
     """
     yield from _answers(points, labels, k, devices.find(device), only_certify=False)
 
@@ -58,16 +43,9 @@ def propose(
 def certify_only(
     points: Points, labels: Ints, k: int, *, n_jobs: int | None = None, device: Any = None
 ) -> Generator[Certified, None, None]:
-    """Give certificates, and nothing to the other rows.
+    """Yield certificates only.
 
-    Parameters
-    ----------
-    points, labels, k, n_jobs, device
-        As for `propose`. Rows of class `MIXED` get none, and stand against all others.
-
-    Yields
-    ------
-    Certified
+    Samples of class `MIXED` get none, and count as another class for all samples.
     """
     for answer in _answers(points, labels, k, devices.find(device), only_certify=True):
         if isinstance(answer, Certified):
@@ -84,76 +62,57 @@ def propose_among(
     n_jobs: int | None = None,
     device: Any = None,
 ) -> Generator[Proposal, None, None]:
-    """Propose the neighbours of some rows among the first ones of a table.
+    """Propose the neighbours of the samples `rows`, ascending, among the first `targets` points.
 
-    Parameters
-    ----------
-    points : Points
-        Points with one of the metrics of the exact engine.
-    targets : int
-        Neighbours are looked for among so many rows; those after them are asked for only.
-    rows : ndarray of int
-        Whose neighbours are wanted, ascending.
-    k : int
-        Neighbours per row, at most.
-    within : ndarray of shape (n_rows,), default=None
-        Farther rows than this, for each of `rows`, are of no use.
-    n_jobs : int or None
-        Not used.
-    device : str, torch.device or None
-        See `devices.find`.
-
-    Yields
-    ------
-    Proposal
-        For each of the rows once; candidates hold its k nearest rows among the targets, as far as
-        those are within reach.
+    Each of `rows` is answered once. Its candidates include its k nearest targets, except for those
+    farther than its distance in `within`.
     """
-    where = devices.find(device)
+    found_device = devices.find(device)
+    metric = str(points.metric)
     reach = np.full(points.n, -1.0)
-    reach[rows] = np.inf if within is None else squared(within, str(points.metric))
+    reach[rows] = np.inf if within is None else squared(within, metric)
 
-    def among(values: Matrix, numbers: Ints, _: float) -> Generator[ExactAnswer, None, None]:
+    def search_among(values: Matrix, numbers: Ints, _: float) -> Generator[ExactAnswer, None, None]:
         squares = reach[numbers]
-        asked = np.flatnonzero(squares >= 0)
-        first = int(np.count_nonzero(numbers < targets))
-        if not first:
+        queries = np.flatnonzero(squares >= 0)
+        n_targets = int(np.count_nonzero(numbers < targets))
+        if not n_targets:
             nothing = np.empty(0, dtype=np.intp)
-            yield Proposal(asked, np.zeros(len(asked) + 1, dtype=np.intp), nothing)
-        elif len(asked):
-            search = partial(_search_among, values, first, squares, k, where, str(points.metric))
-            yield from _wherever(values, where, search)
+            yield Proposal(queries, np.zeros(len(queries) + 1, dtype=np.intp), nothing)
+        elif len(queries):
+            search = partial(_search_among, values, n_targets, squares, k, found_device, metric)
+            yield from _with_fallback(values, found_device, search)
 
-    for answer in _in_full(where, search_nonzero(points, np.arange(points.n), k, among)):
+    answers = search_nonzero(points, np.arange(points.n), k, search_among)
+    for answer in _in_full_precision(found_device, answers):
         if isinstance(answer, Proposal):
             yield answer.only(reach[answer.rows] >= 0).below(targets)
 
 
 def _answers(
-    points: Points, labels: Ints, k: int, where: torch.device, *, only_certify: bool
+    points: Points, labels: Ints, k: int, device: torch.device, *, only_certify: bool
 ) -> Generator[Answer, None, None]:
-    """Answer for all rows, or give certificates alone."""
-
-    def among(values: Matrix, labels: Ints, ceiling: float) -> Generator[ExactAnswer, None, None]:
+    def search_all(
+        values: Matrix, labels: Ints, ceiling: float
+    ) -> Generator[ExactAnswer, None, None]:
         n = values.shape[0]
         if n <= k:
-            # Beside rows without a direction; each of these may be a neighbour of each.
+            # The others are zero samples, so each of these can be a neighbour of each.
             yield Proposal(np.arange(n), np.arange(n + 1) * n, np.tile(np.arange(n), n))
             return
-        search = partial(_search, values, labels, k, where, str(points.metric), ceiling)
-        yield from _wherever(values, where, partial(search, only_certify=only_certify))
+        search = partial(_search, values, labels, k, device, str(points.metric), ceiling)
+        yield from _with_fallback(values, device, partial(search, only_certify=only_certify))
 
-    return _in_full(where, search_nonzero(points, labels, k, among))
+    return _in_full_precision(device, search_nonzero(points, labels, k, search_all))
 
 
-def _in_full(
-    where: torch.device, answers: Generator[Answer, None, None]
+def _in_full_precision(
+    device: torch.device, answers: Generator[Answer, None, None]
 ) -> Generator[Answer, None, None]:
-    """Let answers come about in full precision on a device."""
+    """Yield the answers, and restore torch's precision settings whenever the caller has control."""
     try:
         while True:
-            # Left between answers: what the program around has chosen holds there.
-            with devices.in_full(where), torch.inference_mode():
+            with devices.full_precision(device), torch.inference_mode():
                 answer = next(answers, None)
             if answer is None:
                 return
@@ -162,40 +121,38 @@ def _in_full(
         answers.close()
 
 
-def _wherever(
+def _with_fallback(
     values: Matrix, device: torch.device, search: Callable[[torch.device], Iterable[ExactAnswer]]
 ) -> Generator[ExactAnswer, None, None]:
-    """Search with points that are kept on the device, or on the host if they don't fit there."""
+    """Search with the points stored on the device, or on the host if they don't fit there."""
     n = values.shape[0]
-    done = np.zeros(n, dtype=bool)
-    home = devices.home_of(device, _BYTES * n * (values.shape[1] + 2))
+    answered = np.zeros(n, dtype=bool)
+    home = devices.storage_device(device, _BYTES * n * (values.shape[1] + 2))
     host = torch.device("cpu")
-    full = False
     try:
-        yield from _others(done, search(home))
+        yield from _unanswered(answered, search(home))
+        return
     except (RuntimeError, MemoryError) as error:
         if not devices.is_full(error):
             raise
         if home == host:
-            raise devices.too_little(device) from None
-        full = True
-    if full:
-        # Less is free than it seemed. Not in the clause above, where the search is still held.
-        devices.release(device)
-        yield from _others(done, search(host))
+            raise devices.memory_error(device) from None
+    # Outside of the except clause, whose traceback would keep the tensors of the search alive.
+    devices.empty_cache(device)
+    yield from _unanswered(answered, search(host))
 
 
-def _others(done: Bools, answers: Iterable[ExactAnswer]) -> Generator[ExactAnswer, None, None]:
-    """Pass answers on, but for rows that were answered for before."""
+def _unanswered(
+    answered: Bools, answers: Iterable[ExactAnswer]
+) -> Generator[ExactAnswer, None, None]:
+    """Yield answers without the samples that are marked in `answered`, and mark theirs."""
     for answer in answers:
         if isinstance(answer, PairCount):
             yield answer
             continue
-        fresh = ~done[answer.rows]
-        done[answer.rows] = True
-        if fresh.all():
-            yield answer
-        elif isinstance(answer, Certified):
+        fresh = ~answered[answer.rows]
+        answered[answer.rows] = True
+        if isinstance(answer, Certified):
             yield Certified(answer.rows[fresh])
         else:
             yield answer.only(fresh)
@@ -212,29 +169,29 @@ def _search(
     *,
     only_certify: bool,
 ) -> Generator[ExactAnswer, None, None]:
-    """Search on a device, with points that are kept at home."""
+    """Search on `device`, with the points stored on `home`."""
     budget = Budget(device)
     groups = group(as_tensor(values, home), budget)
-    # A class that would leave most slots of its leaf empty is not worth one.
+    # A class that would leave most slots of its leaf empty gets no leaves of its own.
     classes = groups.classes(torch.from_numpy(labels).to(home), _slots(k) // 8)
     frame = _prepare(groups, classes, k, metric, budget)
     order = frame.leaves.order
-    across = ceiling * 4.0**frame.exponent if metric == "cosine" else ceiling
-    certifier = Certifier(frame, _weights(groups, order), k, across)
+    scaled_ceiling = ceiling * 4.0**frame.exponent if metric == "cosine" else ceiling
+    certifier = Certifier(frame, _weights(groups, order), k, scaled_ceiling)
     for places in certifier.certify(small=only_certify):
-        yield Certified(_numbers(groups.rows(order[places])[0]))
-    standing = certifier.standing
-    yield PairCount(standing.pairs)
-    left = torch.nonzero(~standing.certified).ravel()
+        yield Certified(_to_numpy(groups.rows(order[places])[0]))
+    state = certifier.state
+    yield PairCount(state.pairs)
+    left = torch.nonzero(~state.certified).ravel()
     if only_certify or not len(left):
         return
-    every = torch.arange(frame.leaves.n, device=home)
-    searcher = Searcher(frame, groups, classes, k, metric, ceiling / 2, every)
-    for found in searcher.search(left, standing.bounds[left]):
+    all_leaves = torch.arange(frame.leaves.n, device=home)
+    searcher = Searcher(frame, groups, classes, k, metric, ceiling / 2, all_leaves)
+    for found in searcher.search(left, state.bounds[left]):
         yield PairCount(found.pairs)
         if len(found.certified):
-            yield Certified(_numbers(groups.rows(found.certified)[0]))
-        yield from _settled(found, groups, k, frame.budget)
+            yield Certified(_to_numpy(groups.rows(found.certified)[0]))
+        yield from _proposals(found, groups, k, frame.budget)
 
 
 def _search_among(
@@ -246,82 +203,84 @@ def _search_among(
     metric: str,
     home: torch.device,
 ) -> Generator[ExactAnswer, None, None]:
-    """Search among the first rows, for those with a squared distance that is not negative."""
+    """Search the first `targets` samples, for all samples whose entry of `squares` is >= 0.
+
+    `squares` bounds the squared distance of useful neighbours.
+    """
     budget = Budget(device)
     groups = group(as_tensor(values, home), budget).first(targets)
     classes = torch.where(groups.targets > 0, TARGET, OTHER)
     frame = _prepare(groups, classes, k, metric, budget)
     order = frame.leaves.order
-    # Rows on one point share the widest bound.
+    # Duplicates share the largest of their bounds.
     by_point = groups.reduced(torch.from_numpy(squares).to(home), "amax")
     by_place = by_point[order.clamp(min=0)].masked_fill(order == EMPTY, -1.0)
     places = torch.nonzero(by_place >= 0).ravel()
     bounds = frame.scaled(by_place[places])
-    # A bound below what single precision tells apart would only cost time.
+    # A bound below the resolution of single precision would only cost time.
     resolved = frame.rounding.resolves(bounds, frame.squares[places])
     bounds = bounds.masked_fill(~resolved, math.inf)
-    # A class for all: certificates are of no use here.
-    nobody = torch.full_like(classes, MIXED)
+    # No certificates are needed, and points of class MIXED get none.
+    no_classes = torch.full_like(classes, MIXED)
     which = torch.nonzero(frame.leaves.labels == TARGET).ravel()
-    searcher = Searcher(frame, groups, nobody, k, metric, math.inf, which)
+    searcher = Searcher(frame, groups, no_classes, k, metric, math.inf, which)
     for found in searcher.search(places, bounds):
-        yield from _settled(found, groups, k, frame.budget)
+        yield from _proposals(found, groups, k, frame.budget)
 
 
 def _slots(k: int) -> int:
-    """How many points a leaf holds: more than twice as many as needed, and whole warps."""
+    """Return the size of a leaf: more than twice the points needed, and a multiple of a warp."""
     return -(-max(LEAF, 2 * k + 6) // 32) * 32
 
 
 def _prepare(groups: Groups, classes: Tensor, k: int, metric: str, budget: Budget) -> Frame:
-    """Bring points into leaves."""
     unit_length = metric == "cosine"
     frame = build(groups.values, classes, _slots(k), budget, unit_length=unit_length)
-    # Where single precision proves nothing, as with very many columns, all is in double.
+    # With very many features single precision proves nothing.
     return frame if frame.rounding.usable else frame.finer()
 
 
 def as_tensor(values: Matrix, device: torch.device) -> Tensor:
-    """Bring float64 rows to a device."""
+    """Return float64 samples as a dense tensor on a device."""
     if sparse.issparse(values):
         values = values.toarray()
     if isinstance(values, np.ndarray):
-        return devices.sent(values, device)
+        return devices.to_device(values, device)
     tensor: Tensor = values.to(device)
     return tensor
 
 
 def _weights(groups: Groups, order: Tensor) -> Tensor | None:
-    """How many rows lie on the point at each place; None where it is one each."""
+    """Return the number of samples on the point at each place; None if there are no duplicates."""
     if groups.members is None:
         return None
     return groups.counts[order.clamp(min=0)].masked_fill(order == EMPTY, 0)
 
 
-def _settled(
+def _proposals(
     found: Found, groups: Groups, k: int, budget: Budget
 ) -> Generator[Proposal, None, None]:
-    """Give neighbours in their order, of bounded size each."""
+    """Yield sorted neighbours, in proposals of bounded size."""
     if not len(found.points):
         return
-    # What the rows of points take, and their candidates.
-    takes = 8 * (k + 1) * (groups.counts[found.points] + torch.diff(found.offsets))
-    each = int(takes.sum()) // len(takes)
+    # Memory for the samples on each point and their candidates.
+    sizes = 8 * (k + 1) * (groups.counts[found.points] + torch.diff(found.offsets))
+    mean_size = int(sizes.sum()) // len(sizes)
 
-    def settle(part: slice) -> tuple[Any, Any, Any]:
-        if part.stop - part.start > 1 and int(takes[part].sum()) > 2 * budget.numbers:
-            raise devices.TooMuchError
+    def sort(part: slice) -> tuple[Any, Any, Any]:
+        if part.stop - part.start > 1 and int(sizes[part].sum()) > 2 * budget.numbers:
+            raise devices.PieceTooLargeError
         rows, indices, distances = ordered(found.part(part.start, part.stop), groups, k)
-        return _numbers(rows), _numbers(indices).ravel(), _numbers(distances).ravel()
+        return _to_numpy(rows), _to_numpy(indices).ravel(), _to_numpy(distances).ravel()
 
-    for _, (rows, indices, distances) in budget.pieces(len(found.points), each, settle):
+    for _, (rows, indices, distances) in budget.pieces(len(found.points), mean_size, sort):
         offsets = np.arange(len(rows) + 1) * k
-        there = indices != EMPTY
-        if not there.all():
-            offsets = np.concatenate(([0], np.cumsum(there)))[offsets]
-            indices, distances = indices[there], distances[there]
+        real = indices != EMPTY
+        if not real.all():
+            offsets = np.concatenate(([0], np.cumsum(real)))[offsets]
+            indices, distances = indices[real], distances[real]
         yield Proposal(rows, offsets, indices, distances)
 
 
-def _numbers(tensor: Tensor) -> Any:
+def _to_numpy(tensor: Tensor) -> Any:
     return tensor.cpu().numpy()

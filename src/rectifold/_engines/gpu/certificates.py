@@ -10,43 +10,35 @@ from rectifold._core.utils import Tensor
 from rectifold._engines.exact.certificates import GLANCE, MANY
 from rectifold._engines.exact.leaves import EMPTY
 from rectifold._engines.gpu.products import Frame, blocks_of
-from rectifold._engines.gpu.reductions import highest, highest_of_all, nearer
-from rectifold._engines.gpu.top_k import kth_at_least
+from rectifold._engines.gpu.reductions import highest, highest_of_all, kth_at_least, nearer
 
-#: Leaves of its own class that a row looks at first, and how many times more in each round: more
-#: than on the CPU, since a round takes a while however little there is to do.
+#: Leaves of its own class that a query searches in the first round, and the factor by which each
+#: round searches more. Larger than on the CPU, because of the fixed cost of a round.
 _FIRST, _GROWTH = 8, 8
-#: Classes of fewer points, and of less than such a part of all, are searched for at once.
+#: A class is small below this number of points and this fraction of all points. Its points are not
+#: certified, because the search for their neighbours costs little.
 _SMALL, _PART = 4096, 0.1
 
 
 @dataclass(slots=True, eq=False)
-class Standing:
-    """What is known of every point, by place; all of it at home."""
+class SearchState:
+    """What is known of every point, by place; stored on the home device."""
 
-    #: The squared distance of the k-th nearest row is provably at most this.
+    #: Upper bound of the squared distance of the k-th nearest sample.
     bounds: Tensor
-    #: Whether the point holds a certificate.
     certified: Tensor
-    #: The squared distance of the nearest row of another class, at least, where it is known.
+    #: Lower bound of the squared distance of the nearest sample of another class.
     enemies: Tensor
-    #: Pairs of points that were looked at.
+    #: Number of pairs of points that were compared.
     pairs: int = 0
 
 
 class Certifier:
-    """Finds rows that hold a certificate.
+    """Find points that hold a certificate.
 
-    Parameters
-    ----------
-    frame : Frame
-        Points in leaves.
-    weights : Tensor of shape (n_places,) or None
-        How many rows lie on each point; None where it is one each.
-    k : int
-        Neighbours per row.
-    ceiling : float
-        A squared distance at which rows of other classes lie that are not among the points.
+    `weights` is the number of samples on the point at each place, or None if there are no
+    duplicates. `ceiling` is the squared distance of samples of other classes that are not among the
+    points.
     """
 
     def __init__(self, frame: Frame, weights: Tensor | None, k: int, ceiling: float) -> None:
@@ -56,88 +48,80 @@ class Certifier:
         self.weights = None
         if weights is not None:
             self.weights = weights.view(-1, leaves.size).to(frame.device)
-        self.standing = Standing(
+        self.state = SearchState(
             bounds=torch.full_like(frame.squares, math.inf),
             certified=leaves.order == EMPTY,
             enemies=torch.full_like(frame.squares, ceiling),
         )
 
     def certify(self, *, small: bool = False) -> Iterator[Tensor]:
-        """Yield places of points that hold a certificate, as they become known.
-
-        Parameters
-        ----------
-        small : bool
-            Whether to look for those of small classes too, since nobody will search for their rows.
-        """
-        leaves, standing = self.frame.leaves, self.standing
+        """Yield the places of certified points; those of small classes only with `small`."""
+        leaves, state = self.frame.leaves, self.state
         for part, kth in self.frame.budget.pieces(
-            leaves.n, (leaves.size + 3 * self.frame.table.shape[1]) * leaves.size, self._at_home
+            leaves.n, (leaves.size + 3 * self.frame.table.shape[1]) * leaves.size, self._kth_of_leaf
         ):
             places = torch.arange(
                 part.start * leaves.size, part.stop * leaves.size, device=self.frame.home
             )
-            standing.bounds[places] = self.frame.at_most(kth.ravel(), places)
-            standing.pairs += len(places) * leaves.size
-        doubtful = []
+            state.bounds[places] = self.frame.at_most(kth.ravel(), places)
+            state.pairs += len(places) * leaves.size
+        undecided = []
         labels, counts = torch.unique(leaves.labels, return_counts=True)
         for label, count in zip(labels.tolist(), counts.tolist(), strict=True):
-            few = count < min(_SMALL / leaves.size, _PART * leaves.n)
-            if label < 0 or (few and not small):
+            is_small = count < min(_SMALL / leaves.size, _PART * leaves.n)
+            if label < 0 or (is_small and not small):
                 continue
-            mine = (leaves.labels == label).repeat_interleave(leaves.size)
-            hopeful = mine & ~standing.certified & (standing.bounds < math.inf)
-            left = torch.nonzero(hopeful).ravel()
+            own = (leaves.labels == label).repeat_interleave(leaves.size)
+            left = torch.nonzero(own & ~state.certified & (state.bounds < math.inf)).ravel()
             others = torch.nonzero(leaves.labels != label).ravel().to(self.frame.device)
             if len(others) > MANY * leaves.n:
-                left = self._glanced(left, others)
-            near = self._enemies(left, others)
-            yield self._noted(left[near])
-            doubtful.append(left[~near])
-        for left in doubtful:
+                left = self._prefiltered(left, others)
+            proved = self._proved(left, others)
+            yield self._mark(left[proved])
+            undecided.append(left[~proved])
+        for left in undecided:
             yield from self._rounds(left)
 
-    def _noted(self, places: Tensor) -> Tensor:
-        self.standing.certified[places] = True
+    def _mark(self, places: Tensor) -> Tensor:
+        self.state.certified[places] = True
         return places
 
-    def _at_home(self, part: slice) -> Tensor:
-        """For each row of some leaves, a product that k rows of its own leaf have at least."""
-        found = self.frame.at_home(part)
+    def _kth_of_leaf(self, part: slice) -> Tensor:
+        """Return for each point of some leaves a product that k points of its leaf reach."""
+        found = self.frame.products_within(part)
         found.diagonal(dim1=1, dim2=2).fill_(-math.inf)
         return kth_at_least(found, self.k)
 
-    def _glanced(self, places: Tensor, others: Tensor) -> Tensor:
-        """Give up, before all of the many others are looked at, where a few suffice."""
+    def _prefiltered(self, places: Tensor, others: Tensor) -> Tensor:
+        """Return the places without those for which a few leaves show that there is no hope."""
         frame = self.frame
 
-        def glance(part: slice) -> tuple[Tensor, int]:
+        def search(part: slice) -> tuple[Tensor, int]:
             some = places[part]
             query, leaf, _ = by_leaf(frame.nearest(some, others, GLANCE))
             return self._nearest(some, query, leaf)
 
         keep = []
-        for part, (found, pairs) in frame.budget.pieces(len(places), len(others) + 64, glance):
+        for part, (found, pairs) in frame.budget.pieces(len(places), len(others) + 64, search):
             some = places[part]
-            self._closer(some, found)
-            self.standing.pairs += pairs
-            close = self.standing.enemies[some] <= self.standing.bounds[some]
-            keep.append(~close)
+            self._lower_enemies(some, found)
+            self.state.pairs += pairs
+            keep.append(self.state.enemies[some] > self.state.bounds[some])
         hopeful = torch.cat(keep) if keep else torch.zeros(0, dtype=torch.bool, device=frame.home)
         close = torch.nonzero(~hopeful).ravel()
         enough, _ = self._counted(places[close], _FIRST)
         hopeful[close[enough]] = True
         return places[hopeful]
 
-    def _enemies(self, places: Tensor, others: Tensor) -> Tensor:
-        """Tell which rows have k of their class nearer than all of some leaves."""
-        frame, standing = self.frame, self.standing
+    def _proved(self, places: Tensor, others: Tensor) -> Tensor:
+        """Return which places have k samples of their class nearer than any in `others`."""
+        frame, state = self.frame, self.state
         if not len(others):
-            return standing.bounds[places] < standing.enemies[places]
+            return state.bounds[places] < state.enemies[places]
 
-        def look(part: slice) -> tuple[Tensor, int]:
+        def search(part: slice) -> tuple[Tensor, int]:
             some = places[part]
-            mask = frame.near(some, standing.bounds[some], others)
+            mask = frame.near(some, state.bounds[some], others)
             if 2 * int(mask.sum()) > mask.numel():
                 found = highest_of_all(frame, frame.queries(some), others)
                 return found[:-1], len(some) * len(others) * frame.leaves.size
@@ -145,70 +129,73 @@ class Certifier:
             return self._nearest(some, query, others[leaf])
 
         each = len(others) + frame.table.shape[1]
-        for part, (found, pairs) in frame.budget.pieces(len(places), each, look):
-            self._closer(places[part], found)
-            standing.pairs += pairs
-        return standing.bounds[places] < standing.enemies[places]
+        for part, (found, pairs) in frame.budget.pieces(len(places), each, search):
+            self._lower_enemies(places[part], found)
+            state.pairs += pairs
+        return state.bounds[places] < state.enemies[places]
 
-    def _closer(self, places: Tensor, found: Tensor) -> None:
-        """Note how near another class comes, given products without a bound."""
+    def _lower_enemies(self, places: Tensor, found: Tensor) -> None:
+        """Update the bounds of the nearest enemies, given products without a bound."""
         enemies = self.frame.at_least(found, places)
-        self.standing.enemies[places] = torch.minimum(self.standing.enemies[places], enemies)
+        self.state.enemies[places] = torch.minimum(self.state.enemies[places], enemies)
 
     def _nearest(self, places: Tensor, query: Tensor, leaf: Tensor) -> tuple[Tensor, int]:
-        """The largest product of each query with the leaves it looks at."""
+        """Return the largest product of each query with its leaves, and the number of pairs."""
         blocks = blocks_of(query, leaf, len(places))
         found = highest(self.frame, self.frame.queries(places), blocks)
         return found[:-1], blocks.queries.numel() * self.frame.leaves.size
 
     def _rounds(self, left: Tensor) -> Iterator[Tensor]:
-        """Count nearer rows of the same class, in more and more leaves."""
-        leaves, seen = self.frame.leaves, _FIRST
+        """Count nearer samples of the same class, in more leaves with every round."""
+        leaves, n_leaves = self.frame.leaves, _FIRST
         while len(left):
-            enough, pairs = self._counted(left, seen)
-            yield self._noted(left[enough])
-            # Another round looks at `_GROWTH` times as many leaves, and may prove half as large
-            # a share; what it does not prove is searched for among all points.
-            spared = float(enough.double().mean()) / 2 * len(leaves.order)
+            enough, pairs = self._counted(left, n_leaves)
+            yield self._mark(left[enough])
+            # Another round searches `_GROWTH` times as many leaves, and may certify half as large
+            # a share; the neighbours of the others are searched among all points.
+            saved = float(enough.double().mean()) / 2 * len(leaves.order)
             cost = _GROWTH * pairs / len(left)
             left = left[~enough]
-            if spared < cost or seen >= leaves.n:
+            if saved < cost or n_leaves >= leaves.n:
                 return
-            seen *= _GROWTH
+            n_leaves *= _GROWTH
 
-    def _counted(self, places: Tensor, number: int) -> tuple[Tensor, int]:
-        """Tell for which rows of one class k of it are nearer than any other class."""
-        frame, standing = self.frame, self.standing
+    def _counted(self, places: Tensor, n_leaves: int) -> tuple[Tensor, int]:
+        """Return which places of one class have k samples of it nearer than any other class.
+
+        Only the nearest `n_leaves` leaves of the class are searched. Also return the number of pairs.
+        """
+        frame, state = self.frame, self.state
         if not len(places):
             return torch.zeros(0, dtype=torch.bool, device=frame.home), 0
         label = frame.leaves.labels[places[0] // frame.leaves.size]
         which = torch.nonzero(frame.leaves.labels == label).ravel().to(frame.device)
 
-        def look(part: slice) -> tuple[Tensor, int]:
+        def count(part: slice) -> tuple[Tensor, int]:
             some = places[part]
-            bounds = frame.rounding.below(standing.enemies[some], frame.squares[some])
-            # The rows of a leaf look at the same leaves: it takes a hundredth of the time to tell
-            # which those are.
-            homes = torch.div(some, frame.leaves.size, rounding_mode="floor").to(frame.device)
-            homes, inverse = torch.unique_consecutive(homes, return_inverse=True)
-            query, leaf, _ = by_leaf(frame.nearest_to_leaves(homes, which, number)[inverse])
+            bounds = frame.rounding.below(state.enemies[some], frame.squares[some])
+            # The points of a leaf search the same leaves, which are then found in a hundredth of
+            # the time.
+            own = torch.div(some, frame.leaves.size, rounding_mode="floor").to(frame.device)
+            own, inverse = torch.unique_consecutive(own, return_inverse=True)
+            query, leaf, _ = by_leaf(frame.nearest_to_leaves(own, which, n_leaves)[inverse])
             blocks = blocks_of(query, leaf, len(some))
             counts = nearer(frame, frame.queries(some, bounds), blocks, self.weights)
             pairs = blocks.queries.numel() * frame.leaves.size
-            # The rows on the query's own point are counted too, itself among them.
+            # The counts include the samples on the query's own point, and so the query itself.
             return (counts[:-1] > self.k).to(frame.home), pairs
 
-        each = 16 * min(number, len(which)) + 2 * frame.table.shape[1]
-        results = [result for _, result in frame.budget.pieces(len(places), each, look)]
+        each = 16 * min(n_leaves, len(which)) + 2 * frame.table.shape[1]
+        results = [result for _, result in frame.budget.pieces(len(places), each, count)]
         pairs = sum(pairs for _, pairs in results)
-        standing.pairs += pairs
+        state.pairs += pairs
         return torch.cat([enough for enough, _ in results]), pairs
 
 
 def by_leaf(leaf: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Order pairs of a query and one of its leaves by leaf.
+    """Sort pairs of a query and one of its leaves, given one row of leaves per query, by leaf.
 
-    Gives the query and the leaf of each pair, and its place among all in the order of queries.
+    Return the query and the leaf of each pair, and its position in the flattened input.
     """
     leaves, order = torch.sort(leaf.ravel(), stable=True)
     return order // leaf.shape[1], leaves, order

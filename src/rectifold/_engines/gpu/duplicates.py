@@ -1,4 +1,4 @@
-"""Rows grouped by equality on a device, as `_engines.exact.duplicates` does on the CPU."""
+"""Groups of equal samples on a device, as `_engines.exact.duplicates` computes on the CPU."""
 
 from dataclasses import dataclass, replace
 
@@ -11,25 +11,25 @@ from rectifold._engines.gpu.devices import Budget
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Groups:
-    """The distinct points of a table, and the rows that lie on each."""
+    """The distinct points of a table, and the samples on each."""
 
     #: The distinct points, float64.
     values: Tensor
-    #: All rows, those of one point together, ascending within it; None where every row is alone.
+    #: All samples, grouped by point and ascending within a group; None if there are no duplicates.
     members: Tensor | None
-    #: Where the rows of each point begin in `members`, and how many there are.
+    #: Where the samples of each point begin in `members`, and how many there are.
     starts: Tensor
     counts: Tensor
-    #: How many of those may be found, the first ones: all, if not said otherwise.
+    #: How many of the samples of each point can be neighbours; these come first in `members`.
     targets: Tensor
 
     def first(self, limit: int) -> "Groups":
-        """The same where only the rows before the row `limit` may be found."""
+        """Return groups in which only samples before the index `limit` can be neighbours."""
         rows = torch.arange(int(self.counts.sum()), device=self.counts.device)
         return replace(self, targets=self.reduced((rows < limit).long(), "sum"))
 
     def rows(self, points: Tensor) -> tuple[Tensor, Tensor]:
-        """All rows that lie on some points, and for each the number of its point among them."""
+        """Return all samples on some points, and for each the position of its point in `points`."""
         if self.members is None:
             return points, torch.arange(len(points), device=points.device)
         counts = self.counts[points]
@@ -37,7 +37,7 @@ class Groups:
         return self.some_rows(points, counts, owner), owner
 
     def some_rows(self, points: Tensor, counts: Tensor, owner: Tensor) -> Tensor:
-        """The first so many rows of each point; `owner` repeats their numbers as often."""
+        """Return the first samples of each point; `owner` is ``repeat_interleave(counts)``."""
         if self.members is None:
             return points[owner]
         begins = torch.cumsum(counts, 0) - counts
@@ -45,15 +45,18 @@ class Groups:
         return self.members[self.starts[points][owner] + within]
 
     def reduced(self, values: Tensor, how: str) -> Tensor:
-        """Reduce a value of each row to one of each point: to its "sum", "amin" or "amax"."""
+        """Reduce a value per sample to one per point: its "sum", "amin" or "amax"."""
         if self.members is None:
             return values
         owner = torch.repeat_interleave(self.counts)
-        nothing = values.new_zeros(len(self.counts))
-        return nothing.scatter_reduce_(0, owner, values[self.members], how, include_self=False)
+        initial = values.new_zeros(len(self.counts))
+        return initial.scatter_reduce_(0, owner, values[self.members], how, include_self=False)
 
     def classes(self, labels: Tensor, least: int) -> Tensor:
-        """The class of each point, `MIXED` where its rows disagree or its class has few points."""
+        """Return the class of each point.
+
+        It is `MIXED` if the labels of its samples differ or its class has fewer than `least` points.
+        """
         classes = labels
         if self.members is not None:
             lowest, highest = (self.reduced(labels, how) for how in ("amin", "amax"))
@@ -64,52 +67,41 @@ class Groups:
 
 
 def group(values: Tensor, budget: Budget) -> Groups:
-    """Group equal rows.
-
-    Parameters
-    ----------
-    values : Tensor of shape (n_rows, n_columns)
-        Float64 rows.
-    budget : Budget
-        How much is done at once.
-
-    Returns
-    -------
-    Groups
-    """
+    """Group equal float64 samples."""
     n = len(values)
     every = torch.arange(n, device=values.device)
     key, members = torch.sort(_keys(values, budget), stable=True)
-    alike = torch.nonzero(key[1:] == key[:-1]).ravel()
-    # Whole tables of distinct rows are common, and then this is all.
-    if len(alike):
-        left, right = members[alike], members[alike + 1]
+    same_key = torch.nonzero(key[1:] == key[:-1]).ravel()
+    # Equal keys are rare in a table without duplicates.
+    if len(same_key):
+        left, right = members[same_key], members[same_key + 1]
 
         def equal(part: slice) -> Tensor:
             return (values[left[part]] == values[right[part]]).all(dim=1)
 
-        pieces = budget.pieces(len(alike), 4 * values.shape[1], equal)
-        alike = alike[torch.cat([same for _, same in pieces])]
-    if not len(alike):
+        pieces = budget.pieces(len(same_key), 4 * values.shape[1], equal)
+        same_key = same_key[torch.cat([same for _, same in pieces])]
+    if not len(same_key):
         counts = torch.ones_like(every)
         return Groups(values, None, every, counts, counts)
     begins = torch.ones(n, dtype=torch.bool, device=values.device)
-    begins[alike + 1] = False
+    begins[same_key + 1] = False
     starts = torch.nonzero(begins).ravel()
     counts = torch.diff(starts, append=starts.new_tensor([n]))
     return Groups(values[members[starts]], members, starts, counts, counts)
 
 
 def _keys(values: Tensor, budget: Budget) -> Tensor:
-    # Sums of whole numbers, which wrap around, are the same in any order: equal rows have equal
-    # keys. Unequal rows seldom do.
+    """Return an integer hash of each sample."""
+    # Sums of integers modulo 2^64 don't depend on the order of summation, so equal samples have
+    # equal keys. Unequal samples seldom do.
     n, d = values.shape
     generator = torch.Generator("cpu").manual_seed(0)
     factors = torch.randint(-(2**62), 2**62, (d,), generator=generator, device="cpu") * 2 + 1
     factors = factors.to(values.device)
 
     def keys(part: slice) -> Tensor:
-        # Zero has two signs.
+        # Adding zero turns -0.0 into 0.0.
         return ((values[part] + 0.0).view(torch.int64) * factors).sum(dim=1)
 
     return torch.cat([some for _, some in budget.pieces(n, 6 * d, keys)])

@@ -1,7 +1,7 @@
-"""Triton kernels: a product of points, a comparison and a sum in one pass over their coordinates.
+"""Triton kernels that compute and reduce products of points in one pass over their coordinates.
 
-Single precision throughout ("ieee": no abridged products), so that the bounds of
-`rectifold._engines.rounding` hold: the two more columns of a product are added after the others.
+All products are in full single precision ("ieee"), as the error bounds of
+`rectifold._engines.rounding` require. The two additional columns are added last.
 """
 
 import torch
@@ -10,7 +10,7 @@ import triton.language as tl
 
 from rectifold._core.utils import Tensor
 
-#: Targets that are multiplied at once, and columns.
+#: Number of targets, and of columns, that are multiplied at once.
 _POINTS, _DEPTH = 128, 16
 
 
@@ -76,7 +76,7 @@ def _reduced(  # type: ignore[no-untyped-def]
 
 
 def highest(queries: Tensor, who: Tensor, table: Tensor, leaves: Tensor, size: int) -> Tensor:
-    """The largest product of each query of a block with the points of its leaf."""
+    """Return the largest product of each query of a block with the points of its leaf."""
     out = torch.empty(who.shape, dtype=torch.float32, device=who.device)
     _launch(queries, who, table, leaves, size, None, out, count=False)
     return out
@@ -85,7 +85,7 @@ def highest(queries: Tensor, who: Tensor, table: Tensor, leaves: Tensor, size: i
 def nearer(
     queries: Tensor, who: Tensor, table: Tensor, leaves: Tensor, size: int, weights: Tensor | None
 ) -> Tensor:
-    """How many points of its leaf each query of a block has a product above zero with."""
+    """Count for each query of a block the points of its leaf with a product above zero."""
     out = torch.empty(who.shape, dtype=torch.int64, device=who.device)
     _launch(queries, who, table, leaves, size, weights, out, count=True)
     return out

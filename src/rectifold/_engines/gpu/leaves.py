@@ -1,4 +1,4 @@
-"""Points partitioned into leaves on a device, as `exact.leaves` does it on the CPU."""
+"""Points partitioned into leaves on a device, as `exact.leaves` does on the CPU."""
 
 from dataclasses import dataclass
 
@@ -9,14 +9,14 @@ from rectifold._engines.exact.leaves import EMPTY, plan
 from rectifold._engines.gpu.devices import Budget
 from rectifold._engines.rounding import ball_margin
 
-#: Points of a node from which its principal directions are found.
+#: Sample size for the principal directions of a node.
 _SAMPLE = 256
 _TINY = 1e-30
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Leaves:
-    """Which point is where. A leaf has `size` slots: leaf i has the places from ``i * size`` on."""
+    """Points in leaves of `size` slots: leaf i has the places from ``i * size`` on."""
 
     size: int
     #: The point at each place, or `EMPTY`.
@@ -25,41 +25,27 @@ class Leaves:
     labels: Tensor
     #: Points by place, in coordinates in which no distance is larger than the true one.
     sketch: Tensor
-    #: Leaves as the right side of products; see `rectifold._engines.exact.leaves.Leaves.near`.
+    #: Leaves as right-hand sides of products; see `rectifold._engines.exact.leaves.Leaves.near`.
     balls: Tensor
 
     @property
     def n(self) -> int:
-        """How many leaves there are."""
+        """Number of leaves."""
         return len(self.labels)
 
 
 def partition(sketch: Tensor, blur: Tensor, classes: Tensor, size: int, budget: Budget) -> Leaves:
-    """Partition the points of every class into leaves that follow the shape of the data.
+    """Partition the points of every class along principal directions into leaves of `size` slots.
 
-    Parameters
-    ----------
-    sketch : Tensor of shape (n_points, n_columns)
-        Points, in coordinates in which no distance is larger than the true one.
-    blur : Tensor of shape (n_points,)
-        How far rounding can have moved each.
-    classes : Tensor of shape (n_points,)
-        Classes.
-    size : int
-        Slots of a leaf.
-    budget : Budget
-        How much is done at once.
-
-    Returns
-    -------
-    Leaves
+    In the coordinates of `sketch` no distance is larger than the true one, but for rounding, which
+    can have moved each point by its entry of `blur`.
     """
     generator = torch.Generator(sketch.device).manual_seed(0)
     order, labels, arranged, balls = [], [], [], []
     ordered, by_class = torch.sort(classes, stable=True)
     values, counts = torch.unique_consecutive(ordered, return_counts=True)
-    for label, mine in zip(values.tolist(), torch.split(by_class, counts.tolist()), strict=True):
-        places, points = _arranged(sketch, mine, size, generator, budget)
+    for label, members in zip(values.tolist(), torch.split(by_class, counts.tolist()), strict=True):
+        places, points = _arranged(sketch, members, size, generator, budget)
         moved = torch.where(places == EMPTY, 0.0, blur[places]).view(-1, size).amax(dim=1)
         balls.append(_balls(points.view(-1, size, sketch.shape[1]), moved, budget))
         order.append(places)
@@ -69,28 +55,27 @@ def partition(sketch: Tensor, blur: Tensor, classes: Tensor, size: int, budget: 
 
 
 def _arranged(
-    sketch: Tensor, mine: Tensor, size: int, generator: torch.Generator, budget: Budget
+    sketch: Tensor, members: Tensor, size: int, generator: torch.Generator, budget: Budget
 ) -> tuple[Tensor, Tensor]:
-    """Put the points of one class in the order of leaves; give it and the points in it."""
-    parts, levels = plan(len(mine), size)
-    spare = parts * 2**levels * size - len(mine)
-    # What fills a slot that no point needs goes where a random point would, and is then
-    # marked as empty.
-    some = torch.randint(0, len(mine), (spare,), generator=generator, device=mine.device)
-    order = torch.cat((mine, mine[some]))
+    """Return the points of one class by place: their numbers, or `EMPTY`, and their coordinates."""
+    parts, levels = plan(len(members), size)
+    n_empty = parts * 2**levels * size - len(members)
+    # Copies of random points spread the empty slots over all leaves.
+    some = torch.randint(0, len(members), (n_empty,), generator=generator, device=members.device)
+    order = torch.cat((members, members[some]))
     points = sketch[order]
-    order[len(mine) :] = EMPTY
-    nodes, ways, fold = 1, 1, parts
+    order[len(members) :] = EMPTY
+    nodes, n_directions, fold = 1, 1, parts
     while fold > 1:
         count = len(order) // nodes
         blocks = points.view(nodes, count, -1)
 
         def split(
-            part: slice, blocks: Tensor = blocks, ways: int = ways, fold: int = fold
+            part: slice, blocks: Tensor = blocks, ways: int = n_directions, fold: int = fold
         ) -> Tensor:
             return _split(blocks[part], fold, ways, generator)
 
-        # What is projected, the sample it is found from, and what a sort takes.
+        # Memory for the projection, the sample for its directions, and the sort.
         each = 3 * min(count, _SAMPLE) * points.shape[1] + 8 * count
         for part, within in budget.pieces(nodes, each, split):
             rows = slice(part.start * count, part.stop * count)
@@ -98,29 +83,29 @@ def _arranged(
             moved = (within + first).ravel()
             order[rows] = order[rows][moved]
             points[rows] = points[rows][moved]
-        nodes *= fold**ways
-        ways = min(levels, 2)
-        levels -= ways
-        fold = 2 if ways else 1
+        nodes *= fold**n_directions
+        n_directions = min(levels, 2)
+        levels -= n_directions
+        fold = 2 if n_directions else 1
     return order, points
 
 
-def _split(blocks: Tensor, parts: int, ways: int, generator: torch.Generator) -> Tensor:
-    """Order the points of each block so that equal parts of it are apart."""
+def _split(blocks: Tensor, parts: int, n_directions: int, generator: torch.Generator) -> Tensor:
+    """Return an order of each block that splits it into equal parts along each direction."""
     number, count, _ = blocks.shape
-    along = blocks @ _directions(blocks, ways, generator)
+    along = blocks @ _directions(blocks, n_directions, generator)
     order = torch.arange(count, device=blocks.device).expand(number, count)
     length = count
-    for way in range(ways):
-        line = along[:, :, way].gather(1, order).view(-1, length)
-        found = torch.argsort(line, dim=1)
+    for direction in range(n_directions):
+        projected = along[:, :, direction].gather(1, order).view(-1, length)
+        found = torch.argsort(projected, dim=1)
         order = order.reshape(-1, length).gather(1, found).view(number, count)
         length //= parts
     return order
 
 
 def _directions(blocks: Tensor, count: int, generator: torch.Generator) -> Tensor:
-    """Find the first one or two principal directions of each block, by subspace iteration."""
+    """Return the first one or two principal directions of each block, by subspace iteration."""
     number, n, m = blocks.shape
     sample = blocks
     if n > _SAMPLE:
@@ -142,7 +127,7 @@ def _directions(blocks: Tensor, count: int, generator: torch.Generator) -> Tenso
 
 
 def _balls(leaves: Tensor, blur: Tensor, budget: Budget) -> Tensor:
-    """Give for each leaf what tells whether it is near: twice its centre, and its radius."""
+    """Return the centre and the radius of each leaf, as the right-hand side of products."""
     number, size, m = leaves.shape
     centres = leaves.mean(dim=1)
 
@@ -151,8 +136,8 @@ def _balls(leaves: Tensor, blur: Tensor, budget: Budget) -> Tensor:
 
     pieces = budget.pieces(number, 2 * size * m, radius)
     radii = torch.cat([some for _, some in pieces]).double()
-    # A difference is rounded once, and the sum of m squares m times; squares that
-    # underflow are smaller than the last term.
+    # A difference is rounded once and the sum of m squares m times; squares that underflow are
+    # smaller than the last term.
     radii = (radii * (1 + ball_margin(m)) + blur) * (1 + ball_margin(m)) + 1e-18
     balls = torch.empty((number, m + 3), dtype=torch.float32, device=leaves.device)
     balls[:, :m] = 2 * centres

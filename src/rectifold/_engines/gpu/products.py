@@ -1,4 +1,4 @@
-"""Points in leaves on a device, their products, and what those prove."""
+"""Points in leaves on a device, their products, and the distances that these prove."""
 
 import math
 from collections.abc import Iterator
@@ -22,46 +22,34 @@ from rectifold._engines.gpu.devices import Budget
 from rectifold._engines.gpu.leaves import Leaves, partition
 from rectifold._engines.rounding import Rounding, ball_margin, rounding, underflow
 
-#: Queries of a block: from 2 to the first to 2 to the second.
+#: Minimum and maximum number of queries of a block, as powers of two.
 _NARROW, _BROAD = 4, 7
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Blocks:
-    """What is looked at: each block is a leaf, and some of the queries that look at it."""
+    """Products to compute: each block is a leaf and some of the queries that search it."""
 
     leaves: Tensor
-    #: Numbers of pairs of a query and the block's leaf, one row a block; one more than the last
-    #: pair stands for nobody.
+    #: Numbers of pairs of a query and the block's leaf, one row per block, padded with the number
+    #: of pairs.
     pairs: Tensor
-    #: The queries of those; one more than the last query is nobody.
+    #: The queries of these pairs, padded with the number of queries.
     queries: Tensor
 
     def split(self, step: int) -> Iterator["Blocks"]:
-        """So many blocks at a time."""
-        parts = (torch.split(one, step) for one in (self.leaves, self.pairs, self.queries))
+        """Yield `step` blocks at a time."""
+        parts = (torch.split(field, step) for field in (self.leaves, self.pairs, self.queries))
         return (Blocks(*part) for part in zip(*parts, strict=True))
 
 
 def blocks_of(query: Tensor, leaf: Tensor, n_queries: int) -> Blocks:
-    """Group pairs of a query and a leaf by leaf.
+    """Group pairs of a query and a leaf, sorted by leaf, into blocks of one leaf.
 
-    So each query is multiplied with the leaves it has to see and hardly others, and that in few and
-    large operations.
-
-    Parameters
-    ----------
-    query, leaf : Tensor of shape (n_pairs,)
-        Which query looks at which leaf, by their numbers; leaves ascending.
-    n_queries : int
-        How many queries there are.
-
-    Returns
-    -------
-    Blocks
+    Few and large operations then compute hardly more products than needed.
     """
     which, counts = torch.unique_consecutive(leaf, return_counts=True)
-    # Blocks of a fraction of what a leaf has to be seen by, so that few places are empty.
+    # Half of the mean number of queries per leaf, to keep the padding small.
     half = len(leaf) / max(1, len(which)) / 2
     width = 2 ** min(max(round(math.log2(half)), _NARROW), _BROAD) if half > 0 else 2**_NARROW
     blocks = (counts + width - 1) // width
@@ -78,38 +66,38 @@ def blocks_of(query: Tensor, leaf: Tensor, n_queries: int) -> Blocks:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Frame:
-    """Points in leaves. They are kept at home; products are computed on the device."""
+    """Points in leaves, stored on the home device; products are computed on the other one."""
 
-    #: Distinct points, float64, and how coordinates are made of them.
+    #: Distinct points, float64; coordinates are ``(values - centre) * 2**exponent``.
     values: Tensor
     centre: Tensor | None
     exponent: int
     leaves: Leaves
-    #: Coordinates by place and the two more columns of a target; see `engines.rounding`.
+    #: Coordinates by place, with the two additional columns of a target; see `_engines.rounding`.
     table: Tensor
     #: |x|^2 by place.
     squares: Tensor
     rounding: Rounding
-    #: The part of its length by which rounding can have moved a point in the leaves' sketch,
+    #: Fraction of its length by which rounding can have moved a point in the sketch of the leaves,
     #: and its squared length there, by place.
     blur: float
     sketch_squares: Tensor
-    #: Leaves as the right side of products with a sketch, on the device.
+    #: Leaves as right-hand sides of products with a sketch, on the device of products.
     balls: Tensor
     budget: Budget
 
     @property
     def device(self) -> torch.device:
-        """Where products are computed."""
+        """Device of the products."""
         return self.budget.device
 
     @property
     def home(self) -> torch.device:
-        """Where points are kept, and all but products is computed."""
+        """Device that stores the points, and computes everything but products."""
         return self.table.device
 
     def queries(self, places: Tensor, bounds: Tensor | None = None) -> Tensor:
-        """Points as the left side of products, each with its bound; a last row is nobody."""
+        """Return points as left-hand sides of products with their bounds, and a row of padding."""
         squares = self.squares[places]
         within = -squares if bounds is None else self.rounding.clipped(bounds) - squares
         left = functional.pad(self.table[places], (0, 0, 0, 1))
@@ -118,14 +106,14 @@ class Frame:
         return left.to(self.device)
 
     def targets(self, leaves: Tensor | slice) -> Tensor:
-        """The points of some leaves as the right side of products."""
+        """Return the points of some leaves as right-hand sides of products."""
         by_leaf = self.table.view(self.leaves.n, self.leaves.size, -1)
         if isinstance(leaves, slice):
             return by_leaf[leaves].to(self.device)
         return by_leaf[leaves.to(self.home)].to(self.device)
 
-    def at_home(self, part: slice) -> Tensor:
-        """Products of all points of some leaves with those of their own leaf, without bounds."""
+    def products_within(self, part: slice) -> Tensor:
+        """Return the products of the points of each leaf with each other, without bounds."""
         targets = self.targets(part)
         left = targets.clone()
         squares = self.squares.view(-1, self.leaves.size)[part] / -2
@@ -133,22 +121,11 @@ class Frame:
         left[:, :, -1] = 1
         return product(left, targets)
 
-    def look(self, queries: Tensor, blocks: Blocks) -> Iterator[tuple[Blocks, Tensor]]:
-        """Multiply queries with the leaves they look at.
+    def products(self, queries: Tensor, blocks: Blocks) -> Iterator[tuple[Blocks, Tensor]]:
+        """Multiply the result of `queries` with leaves; yield some blocks and their products.
 
-        Parameters
-        ----------
-        queries : Tensor
-            As `queries` gives them.
-        blocks : Blocks
-            Who looks at which leaf.
-
-        Yields
-        ------
-        blocks : Blocks
-            Some of them.
-        products : Tensor of shape (n_blocks, n_queries, size of a leaf)
-            (b - squared distance) / 2; far below zero at an empty slot, and for nobody.
+        The products have the shape (n_blocks, n_queries, leaf size). They are
+        (bound - squared distance) / 2, and far below zero for empty slots and padding.
         """
         width, size = blocks.queries.shape[1], self.leaves.size
         each = width * size + (width + size) * queries.shape[1]
@@ -156,10 +133,7 @@ class Frame:
             yield some, product(queries[some.queries], self.targets(some.leaves))
 
     def near(self, places: Tensor, bounds: Tensor, which: Tensor) -> Tensor:
-        """Tell which leaves can hold a point within the bounds of each query.
-
-        See `rectifold._engines.exact.leaves.Leaves.near`.
-        """
+        """Return which leaves can hold points within the bounds; see `exact.leaves.Leaves.near`."""
         m = self.leaves.sketch.shape[1]
         squares, margin = self.squares[places], ball_margin(m)
         radii = self.rounding.above(bounds, squares).clip(min=0).sqrt() + self.blur * squares.sqrt()
@@ -172,11 +146,11 @@ class Frame:
         return product(left.to(self.device), self.balls[which]) >= 0
 
     def nearest(self, places: Tensor, which: Tensor, count: int) -> Tensor:
-        """Give the numbers of leaves with the nearest centres. No proof rests on it."""
+        """Return the leaves with the nearest centres, approximately; no proof depends on it."""
         return self._closest(self.leaves.sketch[places].to(self.device), which, count)
 
     def nearest_to_leaves(self, leaves: Tensor, which: Tensor, count: int) -> Tensor:
-        """Give for some leaves the numbers of others with the nearest centres, likewise."""
+        """Return for some leaves those of `which` with the nearest centres, approximately."""
         centres = self.balls[leaves, : self.leaves.sketch.shape[1]] / 2
 
         def nearest(part: slice) -> Tensor:
@@ -191,26 +165,25 @@ class Frame:
         return which[scores.topk(min(count, len(which)), dim=1, sorted=False).indices]
 
     def at_most(self, found: Tensor, places: Tensor) -> Tensor:
-        """What the squared distance of a product without a bound is at most."""
+        """Return an upper bound of the squared distance of a product without a bound."""
         found = found.to(self.home).double()
         most: Tensor = self.rounding.at_most(found, self.squares[places])
         return most.masked_fill(self.rounding.is_empty(found), math.inf)
 
     def at_least(self, found: Tensor, places: Tensor) -> Tensor:
-        """What the squared distance of a product without a bound is at least."""
+        """Return a lower bound of the squared distance of a product without a bound."""
         found = found.to(self.home).double()
         least: Tensor = self.rounding.at_least(found, self.squares[places])
         return least
 
     def scaled(self, squares: Tensor) -> Tensor:
-        """Squared distances of points become those of their coordinates."""
-        # Twice, as the square of the factor may be out of range. What is too small to be told apart
-        # from nothing is left a little above it.
+        """Convert squared distances of points to those of their coordinates."""
+        # In two steps, because the square of the factor can overflow. The result stays above zero.
         factor = 2.0**self.exponent
         return (squares * factor * factor).clamp(min=1e-290)
 
     def finer(self) -> "Frame":
-        """The same points in float64, where float64 is computed."""
+        """Return the same points in float64, with products on the home device."""
         budget = Budget(self.home)
         table, squares = _table(self.values, self.centre, self.exponent, self.leaves.order, budget)
         d = self.values.shape[1]
@@ -227,31 +200,17 @@ class Frame:
 
 
 def product(left: Tensor, right: Tensor) -> Tensor:
-    """Multiply points with points."""
+    """Return the inner products of all pairs of points."""
     return left @ right.transpose(-1, -2)
 
 
 def build(
     values: Tensor, classes: Tensor, size: int, budget: Budget, *, unit_length: bool
 ) -> Frame:
-    """Bring points into float32 coordinates and into leaves.
+    """Convert float64 points to float32 coordinates, in leaves of `size` slots.
 
-    Parameters
-    ----------
-    values : Tensor of shape (n_points, n_columns)
-        Float64 points; where they are is home.
-    classes : Tensor of shape (n_points,)
-        Their classes.
-    size : int
-        Slots of a leaf.
-    budget : Budget
-        Says on which device products are computed, and how many at once.
-    unit_length : bool
-        Whether all points have length one, and so need no centre.
-
-    Returns
-    -------
-    Frame
+    The device of `values` is the home device, and that of `budget` computes products. Points of
+    unit length are not centred.
     """
     d = values.shape[1]
     centre, exponent = _placed(values, unit_length=unit_length)
@@ -286,17 +245,17 @@ def build(
 
 
 def _finish(table: Tensor, squares: Tensor, order: Tensor, bounds: Rounding) -> None:
-    """Fill in the two more columns of targets. An empty slot is far away from all."""
+    """Fill in the two additional columns of targets, with empty slots far away."""
     table[:, -2] = 1
     table[:, -1] = (squares / -2).masked_fill(order == EMPTY, -4 * bounds.reach)
 
 
 def _placed(values: Tensor, *, unit_length: bool) -> tuple[Tensor | None, int]:
-    """Choose where points are moved to, and the power of two by which they are scaled."""
+    """Return the centre and the power of two by which points are scaled."""
     centre = None
     low, high = torch.aminmax(values, dim=0)
     if not unit_length:
-        # Medians, so that a few outliers don't move the rest away from the origin.
+        # The median, because a mean would depend on outliers.
         generator = torch.Generator("cpu").manual_seed(0)
         some = torch.randint(0, len(values), (SAMPLE,), generator=generator, device="cpu")
         centre = values[some.to(values.device)].sort(dim=0).values[SAMPLE // 2]
@@ -313,9 +272,9 @@ def _coordinates(values: Tensor, centre: Tensor | None, exponent: int) -> Tensor
 def _sketch(
     values: Tensor, centre: Tensor | None, exponent: int, budget: Budget
 ) -> tuple[Tensor, Tensor, float]:
-    """Give coordinates in which no distance is larger, squared lengths, and how blurred they are.
+    """Return coordinates in which no distance is larger, squared lengths, and relative rounding.
 
-    Points of few columns are their own sketch. Others are projected on an orthonormal basis.
+    The coordinates of wide points are projected on an orthonormal basis.
     """
     n, d = values.shape
     basis = _basis(values, centre, exponent) if d > WIDE else None
@@ -331,7 +290,7 @@ def _sketch(
 
 
 def _basis(values: Tensor, centre: Tensor | None, exponent: int) -> Tensor:
-    """Find the first principal directions, by a few steps of subspace iteration."""
+    """Return the first principal directions, by a few steps of subspace iteration."""
     n, d = values.shape
     generator = torch.Generator("cpu").manual_seed(0)
     sample = torch.randint(0, n, (MORE,), generator=generator, device="cpu").to(values.device)
@@ -353,7 +312,7 @@ def _table(
     budget: Budget,
     dtype: torch.dtype = torch.float64,
 ) -> tuple[Tensor, Tensor]:
-    """Coordinates by place, with room for two more columns; and squared lengths."""
+    """Return coordinates by place, with room for two more columns, and squared lengths."""
     d = values.shape[1]
     table = torch.zeros((len(order), d + 2), dtype=dtype, device=values.device)
     squares = torch.zeros(len(order), dtype=torch.float64, device=values.device)
