@@ -1,8 +1,8 @@
-"""Certificates: proof that the k nearest rows of a row all carry its own label.
+"""Certificates: proof that the k nearest samples of a sample all carry its own label.
 
-A row holds one if k rows of its class are nearer than any row of another class. Both sides are
-cheap to prove: the k-th nearest among a few rows of its own class is never nearer than the
-true one, and the other classes are few, or their leaves are out of reach.
+A sample holds one if k samples of its class are nearer than any sample of another class. Both sides
+are cheap to prove: the k-th nearest among some samples of its class is never nearer than the
+true one, and samples of other classes are few, or their leaves are out of reach.
 """
 
 import itertools
@@ -17,153 +17,132 @@ from rectifold._engines.exact.products import Frame
 from rectifold._engines.exact.top_k import count, kth_at_least
 from rectifold._engines.threads import Workers, positive
 
-#: Queries handled at once.
+#: Queries per task.
 _QUERIES = 1024
-#: Leaves of its own class that a row looks at first, and how many times more in each round.
+#: Leaves of its own class that a query is first compared with, and the factor of further rounds.
 FIRST, GROWTH = 6, 4
-#: Leaves of other classes that a row looks at first, where those are many.
+#: Leaves of other classes that a query is first compared with, if those are many.
 GLANCE = 4
-#: Chunks of rows of a trial: a small part of all.
+#: Chunks of a trial, at most and at least: a small part of all.
 TRIED, LEAST_TRIED = 16, 4
-#: Other classes are many if they hold more than this share of all points.
+#: Leaves of other classes are many above this share of all leaves.
 MANY = 0.1
 
 
 @dataclass(slots=True, eq=False)
 class SearchState:
-    """What is known of every point, by place."""
+    """What is known about every point, by place."""
 
-    #: The squared distance of the k-th nearest row is provably at most this.
+    #: Upper bound of the squared distance of the k-th nearest sample.
     bounds: Floats
     #: Whether the point holds a certificate.
     certified: Bools
-    #: Pairs of points that were looked at.
+    #: Number of pairs of points that were compared.
     pairs: int = 0
 
 
 def certify(
     frame: Frame, weights: Ints, k: int, state: SearchState, workers: Workers, *, ceiling: float
 ) -> Iterator[Ints]:
-    """Find rows that hold a certificate.
+    """Yield the places of points that hold a certificate, and update `state`.
 
-    Parameters
-    ----------
-    frame : Frame
-        Points in leaves.
-    weights : ndarray of shape (n_places,)
-        How many rows lie on each point.
-    k : int
-        Neighbours per row.
-    state : SearchState
-        Updated as things become known.
-    workers : Workers
-        Share the work.
-    ceiling : float
-        A squared distance at which rows of other classes lie that are not among the points.
-
-    Yields
-    ------
-    ndarray
-        Places of points that hold a certificate.
+    `weights` are the numbers of samples by place; see `LeafIndex.ceiling`.
     """
-    look = _Look(frame, weights, k, ceiling)
-    doubtful: list[Ints] = []
+    certifier = _Certifier(frame, weights, k, ceiling)
+    undecided: list[Ints] = []
     enemies: list[Floats] = []
-    for chunk in workers.map(look.at_home, look.chunks()):
+    for chunk in workers.map(certifier.compare_leaves, certifier.chunks()):
         state.bounds[chunk.places] = chunk.bounds
         state.pairs += chunk.pairs
-        yield _noted(chunk.places[chunk.certified], state)
-        doubtful.append(chunk.places[chunk.hopeful])
-        enemies.append(chunk.nearest_enemy[chunk.hopeful])
-    left, nearest = np.concatenate(doubtful), np.concatenate(enemies)
-    leaves_seen = FIRST
+        state.certified[chunk.places[chunk.certified]] = True
+        yield chunk.places[chunk.certified]
+        undecided.append(chunk.places[chunk.undecided])
+        enemies.append(chunk.nearest_enemy[chunk.undecided])
+    left, nearest = np.concatenate(undecided), np.concatenate(enemies)
+    n_leaves = FIRST
     while len(left):
-        tasks = [(left[part], nearest[part], leaves_seen) for part in _split_by_class(frame, left)]
-        # Every round counts anew: a leaf that two rounds both count would prove nothing.
-        found = list(workers.map(look.further, tasks))
-        enough = np.concatenate([enough for enough, _ in found])
-        pairs = sum(pairs for _, pairs in found)
+        tasks = [(left[part], nearest[part], n_leaves) for part in _split_by_class(frame, left)]
+        # Every round starts from zero, since a leaf counted in two rounds would prove nothing.
+        results = list(workers.map(certifier.count_friends, tasks))
+        enough = np.concatenate([enough for enough, _ in results])
+        pairs = sum(pairs for _, pairs in results)
         state.pairs += pairs
-        yield _noted(left[enough], state)
-        # Another round looks at `GROWTH` times as many leaves, and may prove half as large
-        # a share; what it does not prove is searched for among all points.
+        state.certified[left[enough]] = True
+        yield left[enough]
+        # Another round compares with `GROWTH` times as many leaves, and may prove half as large
+        # a share; the others are searched for among all points.
         spared = enough.mean() / 2 * len(weights)
         cost = GROWTH * pairs / len(left)
         left, nearest = left[~enough], nearest[~enough]
-        if spared < cost or leaves_seen >= frame.leaves.n:
+        if spared < cost or n_leaves >= frame.leaves.n:
             break
-        leaves_seen *= GROWTH
+        n_leaves *= GROWTH
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Trial:
-    """What certificates take and give, a row on average."""
+    """The cost and the yield of certificates, per sample on average."""
 
     pairs: float
-    #: Leaves of other classes, each of which may have to be looked at.
+    #: Leaves of other classes.
     leaves: float
-    #: The share of rows that hold one.
+    #: The share of points that hold one.
     certified: float
 
 
 def trial(frame: Frame, weights: Ints, k: int, workers: Workers, *, ceiling: float) -> Trial:
-    """Look for certificates of a few rows all over the table, as `certify` does for all."""
-    look = _Look(frame, weights, k, ceiling)
-    chunks = list(look.chunks())
+    """Try certificates on a few chunks spread over the table."""
+    certifier = _Certifier(frame, weights, k, ceiling)
+    chunks = list(certifier.chunks())
     count = min(len(chunks), max(LEAST_TRIED, min(TRIED, len(chunks) // 32)))
     some = ((np.arange(count) + 0.5) / count * len(chunks)).astype(np.intp)
-    found = list(workers.map(look.at_home, (chunks[one] for one in some)))
-    rows = sum(len(chunk.places) for chunk in found)
+    tried = list(workers.map(certifier.compare_leaves, (chunks[number] for number in some)))
+    n_points = sum(len(chunk.places) for chunk in tried)
     labels = frame.leaves.labels
-    others = [np.count_nonzero(labels != labels[chunks[one].start]) for one in some]
+    others = [np.count_nonzero(labels != labels[chunks[number].start]) for number in some]
     return Trial(
-        sum(chunk.pairs for chunk in found) / rows,
+        sum(chunk.pairs for chunk in tried) / n_points,
         float(np.mean(others)),
-        sum(int(chunk.certified.sum()) for chunk in found) / rows,
+        sum(int(chunk.certified.sum()) for chunk in tried) / n_points,
     )
-
-
-def _noted(places: Ints, state: SearchState) -> Ints:
-    state.certified[places] = True
-    return places
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Chunk:
     places: Ints
-    #: Squared distance of the k-th nearest row, at most.
+    #: Upper bounds of the squared distance of the k-th nearest sample.
     bounds: Floats
     certified: Bools
-    #: Rows for which more looking may find a certificate.
-    hopeful: Bools
-    #: For those, the squared distance of the nearest row of another class, at least.
+    #: Points for which more comparisons may give a certificate.
+    undecided: Bools
+    #: For those, lower bounds of the squared distance of the nearest sample of another class.
     nearest_enemy: Floats
     pairs: int
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Look:
+class _Certifier:
     frame: Frame
     weights: Ints
     k: int
     ceiling: float
 
     def chunks(self) -> Iterator[slice]:
-        """Consecutive leaves of one class."""
+        """Yield slices of consecutive leaves of one class."""
         labels = self.frame.leaves.labels
         step = max(1, min(_QUERIES // self.frame.leaves.size, len(labels) // 2))
         for begin, end in itertools.pairwise(_edges(labels)):
             for at in range(begin, end, step):
                 yield slice(at, min(at + step, end))
 
-    def at_home(self, leaves: slice) -> _Chunk:
-        """Look at each row's own leaf, then whether another class comes as near."""
+    def compare_leaves(self, leaves: slice) -> _Chunk:
+        """Bound the distances within each leaf, then those to leaves of other classes."""
         size = self.frame.leaves.size
-        found = self.frame.at_home(leaves)
-        pairs = found.size
+        products = self.frame.within_leaves(leaves)
+        pairs = products.size
         itself = np.arange(size)
-        found[:, itself, itself] = -np.inf
-        friends = kth_at_least(found.reshape(-1, size), self.k)
+        products[:, itself, itself] = -np.inf
+        friends = kth_at_least(products.reshape(-1, size), self.k)
         real = np.flatnonzero(
             self.frame.leaves.order[leaves.start * size : leaves.stop * size] != EMPTY
         )
@@ -172,53 +151,53 @@ class _Look:
         label = self.frame.leaves.labels[leaves.start]
         others = np.flatnonzero(self.frame.leaves.labels != label)
         nearest = np.full(len(places), self.ceiling)
-        hopeful = (bounds < np.inf) & (label >= 0)
-        if hopeful.any() and len(others) > MANY * self.frame.leaves.n:
-            pairs += self._glance(places, bounds, hopeful, nearest, others)
-        some = np.flatnonzero(hopeful)
+        undecided = (bounds < np.inf) & (label >= 0)
+        if undecided.any() and len(others) > MANY * self.frame.leaves.n:
+            pairs += self._glance(places, bounds, undecided, nearest, others)
+        some = np.flatnonzero(undecided)
         if len(some) and len(others):
             mask = self.frame.near(places[some], bounds[some], others)
             distances, number = self._nearest(places[some], others, mask)
             nearest[some] = np.minimum(nearest[some], distances)
             pairs += number
-        certified = hopeful & (bounds < nearest)
-        return _Chunk(places, bounds, certified, hopeful & ~certified, nearest, pairs)
+        certified = undecided & (bounds < nearest)
+        return _Chunk(places, bounds, certified, undecided & ~certified, nearest, pairs)
 
     def _glance(
-        self, places: Ints, bounds: Floats, hopeful: Bools, nearest: Floats, others: Ints
+        self, places: Ints, bounds: Floats, undecided: Bools, nearest: Floats, others: Ints
     ) -> int:
-        """Give up, before all of the many others are looked at, where a few suffice."""
-        some = np.flatnonzero(hopeful)
+        """Update `undecided` and `nearest` from a few of many other leaves; return the pairs."""
+        some = np.flatnonzero(undecided)
         mask = self.frame.nearest(places[some], others, GLANCE)
         distances, pairs = self._nearest(places[some], others, mask)
         nearest[some] = np.minimum(nearest[some], distances)
         close = some[nearest[some] <= bounds[some]]
         if len(close):
-            enough, more = self.further((places[close], nearest[close], FIRST))
+            enough, more = self.count_friends((places[close], nearest[close], FIRST))
             pairs += more
-            hopeful[close[~enough]] = False
+            undecided[close[~enough]] = False
         return pairs
 
-    def further(self, task: tuple[Ints, Floats, int]) -> tuple[Bools, int]:
-        """Tell for which rows k of their class are nearer than any other class.
+    def count_friends(self, task: tuple[Ints, Floats, int]) -> tuple[Bools, int]:
+        """Return for which queries k samples of their class are nearer than other classes.
 
-        Only in the nearest leaves of their class, as many as the task says.
+        The task is queries, the squared distances of other classes, and the number of leaves.
         """
         places, nearest, number = task
         which = self.frame.leaves.of(self.frame.leaves.labels[places[0] // self.frame.leaves.size])
         counts, pairs = _count(self.frame, self.weights, places, nearest, which, number)
-        # The rows on the query's own point are counted too, itself among them.
+        # The samples on the query's point are counted too, itself included.
         return counts > self.k, pairs
 
     def _nearest(self, places: Ints, which: Ints, mask: Bools) -> tuple[Floats, int]:
-        """Squared distance of the nearest point in the leaves of `mask`, at least."""
+        """Return lower bounds of the distance to the nearest point in the leaves of `mask`."""
         queries = self.frame.queries(places)
         highest = np.full(len(places) + 1, -np.inf, dtype=self.frame.dtype)
         pairs = 0
         for visit in visits(which, mask, self.frame.leaves.size):
-            found = self.frame.look(queries, visit)
-            np.maximum.at(highest, visit.queries, found.max(axis=2))
-            pairs += found.size
+            products = self.frame.look(queries, visit)
+            np.maximum.at(highest, visit.queries, products.max(axis=2))
+            pairs += products.size
         return self.frame.at_least(highest[:-1], places), pairs
 
 
@@ -231,66 +210,46 @@ def count_nearer(
     which: Ints,
     workers: Workers,
 ) -> Ints:
-    """Count rows that are nearer to some places than given squared distances.
+    """Count samples in the leaves `which` that are nearer to some places than squared distances.
 
-    Parameters
-    ----------
-    frame : Frame
-        Points in leaves.
-    weights : ndarray of shape (n_places,)
-        How many rows lie on each point.
-    k : int
-        Whoever has more than k has enough.
-    places : ndarray of shape (n_queries,)
-        The queries.
-    squares : ndarray of shape (n_queries,)
-        Squared distances.
-    which : ndarray of int
-        The leaves whose rows count.
-    workers : Workers
-        Share the work.
-
-    Returns
-    -------
-    ndarray of shape (n_queries,)
-        There are so many at least; only the nearest leaves are looked at.
+    The counts are lower bounds: only the nearest leaves are examined, and counting stops above k.
     """
 
-    def look(some: slice) -> Ints:
-        mine, within = places[some], squares[some]
-        counts, _ = _count(frame, weights, mine, within, which, FIRST)
+    def count_part(some: slice) -> Ints:
+        queries, within = places[some], squares[some]
+        counts, _ = _count(frame, weights, queries, within, which, FIRST)
         few = counts <= k
         if few.any() and len(which) > FIRST:
-            more, _ = _count(frame, weights, mine[few], within[few], which, FIRST * GROWTH)
+            more, _ = _count(frame, weights, queries[few], within[few], which, FIRST * GROWTH)
             counts[few] = np.maximum(counts[few], more)
         return counts
 
     parts = [slice(at, at + _QUERIES) for at in range(0, len(places), _QUERIES)]
-    return np.concatenate([np.empty(0, dtype=np.intp), *workers.map(look, parts)])
+    return np.concatenate([np.empty(0, dtype=np.intp), *workers.map(count_part, parts)])
 
 
 def _count(
     frame: Frame, weights: Ints, places: Ints, squares: Floats, which: Ints, number: int
 ) -> tuple[Ints, int]:
-    """Count rows nearer than squared distances, in so many of the nearest leaves."""
+    """Count samples nearer than squared distances, in the nearest `number` leaves."""
     mask = frame.nearest(places, which, number)
     queries = frame.queries(places, frame.below(squares, places))
     counts = np.zeros(len(places) + 1, dtype=np.intp)
     by_leaf = weights.reshape(-1, frame.leaves.size)
     pairs = 0
     for visit in visits(which, mask, frame.leaves.size):
-        found = frame.look(queries, visit)
-        np.add.at(counts, visit.queries, count(positive(found), by_leaf[visit.leaves]))
-        pairs += found.size
+        products = frame.look(queries, visit)
+        np.add.at(counts, visit.queries, count(positive(products), by_leaf[visit.leaves]))
+        pairs += products.size
     return counts[:-1], pairs
 
 
 def _split_by_class(frame: Frame, places: Ints) -> list[slice]:
-    """Cut places into pieces of one class and bounded size."""
+    """Return slices of one class and bounded size."""
     labels = frame.leaves.labels[places // frame.leaves.size]
     pieces = []
     for begin, end in itertools.pairwise(_edges(labels)):
-        # Not by the number of workers, so that they change nothing.
+        # Independent of the number of workers, on which results must not depend.
         number = max(-(-(end - begin) // _QUERIES), min(2, -(-(end - begin) // 64)))
         cuts = np.linspace(begin, end, number + 1).astype(int).tolist()
         pieces += [slice(a, b) for a, b in itertools.pairwise(cuts)]
@@ -298,5 +257,5 @@ def _split_by_class(frame: Frame, places: Ints) -> list[slice]:
 
 
 def _edges(labels: Ints) -> list[int]:
-    """Where each run of equal labels begins, and where the last one ends."""
+    """Return the starts of runs of equal labels, and the end of the last."""
     return [0, *(np.flatnonzero(np.diff(labels)) + 1).tolist(), len(labels)]

@@ -1,4 +1,4 @@
-"""How points become coordinates: moved, scaled by a power of two, and in a sketch."""
+"""Coordinates of points: centred, scaled by a power of two, and projected to a sketch."""
 
 from dataclasses import dataclass
 
@@ -7,16 +7,16 @@ from scipy import sparse
 
 from rectifold._core.utils import Floats, Ints, Matrix
 
-#: Rows brought into coordinates at once.
+#: Points per block.
 ROWS = 8192
-#: Rows whose medians are the centre, and rows from which directions are found.
+#: Sizes of the random samples for the centre and for the directions of a projection.
 SAMPLE, MORE = 256, 2048
-#: The largest coordinate after scaling is below 2 to this: its square, times any number of
-#: columns, is far within float32, and coordinates 10^26 times smaller still have a square there.
+#: The largest scaled coordinate is below 2 to this power: its square, times any number of
+#: columns, is far within float32, and so is the square of coordinates 10^26 times smaller.
 LARGEST = 40
-#: Wider points, and sparse ones, have a sketch of so many projections.
+#: Wider points, and sparse ones, are projected to this number of columns.
 WIDE, PROJECTIONS = 128, 64
-#: Sparse points of more columns stay sparse in products if so few of their entries are stored;
+#: Sparse points stay sparse in products above this number of columns and below this density;
 #: blocks of others are made dense, which multiplies faster.
 _SPARSE, _DENSITY = 512, 0.1
 _U = float(np.finfo(np.float32).eps) / 2
@@ -24,21 +24,21 @@ _U = float(np.finfo(np.float32).eps) / 2
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Coordinates:
-    """Points, moved and scaled when asked for."""
+    """Points, centred and scaled on demand."""
 
     values: Matrix
-    #: Subtracted from every point; None where there is nothing to subtract.
+    #: Subtracted from every point; None for zero.
     centre: Floats | None
-    #: The exponent of the power of two.
+    #: Exponent of the power of two.
     exponent: int
 
     @property
     def factor(self) -> float:
-        """The power of two."""
+        """Return the power of two."""
         return float(2.0**self.exponent)
 
     def of(self, points: Ints, dtype: np.dtype[np.floating]) -> Matrix:
-        """Coordinates of some points."""
+        """Return the coordinates of some points."""
         some = self.values[points]
         if sparse.issparse(some):
             some = (some * self.factor).astype(dtype)
@@ -49,20 +49,20 @@ class Coordinates:
         return some.astype(dtype, copy=False)
 
     def scaled(self, squares: Floats) -> Floats:
-        """Squared distances of points become those of their coordinates."""
+        """Return squared distances of points in the units of coordinates."""
         with np.errstate(over="ignore"):
             scaled = np.ldexp(squares, 2 * self.exponent)
-        # What is too small to be told apart from nothing is left a little above it.
+        # Squares that underflow are kept above zero.
         return np.maximum(scaled, 1e-290)
 
     @property
     def sparse(self) -> bool:
-        """Whether coordinates are sparse matrices."""
+        """Return whether coordinates are sparse matrices."""
         return stays_sparse(self.values)
 
     @property
     def terms(self) -> int:
-        """Bound the entries of a product or a difference of two points: the d of the bounds."""
+        """Return the maximum number of terms of a product of two points: d in `rounding`."""
         d = int(self.values.shape[1])
         if sparse.issparse(self.values):
             return min(d, 2 * int(np.diff(self.values.indptr).max(initial=0)))
@@ -70,30 +70,18 @@ class Coordinates:
 
 
 def stays_sparse(values: Matrix) -> bool:
-    """Tell whether points are multiplied as sparse ones."""
+    """Return whether points are multiplied as sparse matrices."""
     if not sparse.issparse(values) or values.shape[1] <= _SPARSE:
         return False
     return bool(values.nnz < _DENSITY * values.shape[0] * values.shape[1])
 
 
 def fit_coordinates(values: Matrix, *, unit_length: bool) -> Coordinates:
-    """Choose where points are moved to, and how they are scaled.
-
-    Parameters
-    ----------
-    values : {ndarray, csr_array} of shape (n_points, n_columns)
-        Float64 points.
-    unit_length : bool
-        Whether all points have length one, and so need no centre.
-
-    Returns
-    -------
-    Coordinates
-    """
+    """Choose centre and scale; points of length one, and sparse ones, need no centre."""
     n = values.shape[0]
     centre = None
     if not unit_length and not sparse.issparse(values):
-        # Medians, so that a few outliers don't move the rest away from the origin.
+        # Medians are robust: a few outliers don't move the rest away from the origin.
         sample = np.random.default_rng(0).choice(n, min(n, SAMPLE), replace=False)
         centre = np.median(values[np.sort(sample)], axis=0)
     if centre is None:
@@ -106,22 +94,22 @@ def fit_coordinates(values: Matrix, *, unit_length: bool) -> Coordinates:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Sketch:
-    """Points in float32, in coordinates in which no distance is larger than the true one."""
+    """Float32 points, projected so that no distance is larger than the true one."""
 
     points: Floats
-    #: Whether those are the coordinates themselves.
+    #: Whether they are the coordinates themselves.
     plain: bool
-    #: Squared lengths of the true points.
+    #: Squared lengths of the coordinates.
     squares: Floats
-    #: How far a point can be from where it should be, as a part of its length.
+    #: Bound of the rounding error of a point, relative to its length.
     blur: float
 
 
 def sketch(coordinates: Coordinates, *, projected: bool = True) -> Sketch:
-    """Go once through all points and make a sketch of them.
+    """Return the sketch of all points.
 
-    Points of few columns are their own sketch. Others are projected on an orthonormal
-    basis, which makes no distance larger; or, where nobody needs it, on nothing.
+    Points of few columns are their own sketch. Others are projected on an orthonormal basis, which
+    makes no distance larger; or, unless `projected`, to no columns.
     """
     n, d = coordinates.values.shape
     plain = d <= WIDE and not sparse.issparse(coordinates.values)
@@ -137,7 +125,7 @@ def sketch(coordinates: Coordinates, *, projected: bool = True) -> Sketch:
 
 
 def blur_of(columns: int, projections: int | None) -> float:
-    """How far a point of a sketch can be from where it should be, as a part of its length."""
+    """Return `Sketch.blur` for points of some columns; `projections` is None without any."""
     if projections is None:
         return 2 * _U
     # A projection is a product of d terms with a column of length one, itself rounded.
@@ -145,7 +133,7 @@ def blur_of(columns: int, projections: int | None) -> float:
 
 
 def _basis(coordinates: Coordinates, count: int) -> Floats:
-    """Find the first principal directions, by a few steps of subspace iteration."""
+    """Return the first principal directions, by a few steps of subspace iteration."""
     n, d = coordinates.values.shape
     if count == 0:
         return np.empty((d, 0), dtype=np.float32)
@@ -160,7 +148,7 @@ def _basis(coordinates: Coordinates, count: int) -> Floats:
 
 
 def squared_lengths(some: Matrix) -> Floats:
-    """Squared lengths of some points."""
+    """Return the squared lengths of some points."""
     some = some.astype(np.float64)
     if sparse.issparse(some):
         return np.asarray(some.power(2).sum(axis=1)).ravel()

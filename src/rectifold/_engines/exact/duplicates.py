@@ -1,4 +1,4 @@
-"""Rows grouped by equality, so that duplicates are searched for once and can't crowd a search."""
+"""Samples grouped by equality: duplicates are searched for once and can't crowd a search."""
 
 from dataclasses import dataclass
 
@@ -9,42 +9,43 @@ from rectifold._core.summation import sum_columns
 from rectifold._core.utils import Floats, Ints, Matrix
 from rectifold._engines.contract import Proposal
 
-#: Rows whose keys are computed at once: a block fits a core's cache.
+#: Samples per block when keys are computed: a block fits a core's cache.
 _ROWS = 4096
-#: Candidates given at once.
+#: Approximate maximum number of candidates of a proposal.
 _PAIRS = 1 << 20
-#: The class of a point that can't hold a certificate, and stands against all that could.
+#: The class of a point that gets no certificate and prevents those of other points.
 MIXED = -1
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Groups:
-    """The distinct points of a table, and the rows that lie on each."""
+    """The distinct points of a table, and the samples that lie on each."""
 
     #: The distinct points.
     values: Matrix
-    #: All rows, those of one point together, ascending within it.
+    #: All samples, grouped by point, ascending within each.
     members: Ints
-    #: Where the rows of each point begin in `members`, and how many there are.
+    #: The samples of point i are ``members[starts[i]:starts[i] + counts[i]]``.
     starts: Ints
     counts: Ints
 
     def rows(self, points: Ints) -> Ints:
-        """All rows that lie on some points."""
+        """Return all samples that lie on some points."""
         if len(self.counts) == len(self.members):
             return self.members[points]
         return self.members[ranges(self.starts[points], self.counts[points])]
 
     def points(self) -> Ints:
-        """The point that each row lies on."""
+        """Return the point that each sample lies on."""
         points = np.empty_like(self.members)
         points[self.members] = np.repeat(np.arange(len(self.counts)), self.counts)
         return points
 
     def classes(self, labels: Ints, least: int = 1) -> Ints:
-        """The class of each point, `MIXED` where its rows disagree.
+        """Return the class of each point.
 
-        Classes of fewer than `least` points count as mixed too.
+        It is `MIXED` if the labels of its samples differ, or if its class has fewer than `least`
+        points.
         """
         ordered = labels[self.members]
         lowest = np.minimum.reduceat(ordered, self.starts)
@@ -55,30 +56,17 @@ class Groups:
         return np.where(few, MIXED, classes)
 
     def expand(self, points: Ints, offsets: Ints, neighbours: Ints, k: int) -> list[Proposal]:
-        """Turn points and the points near them into rows and their candidate rows.
+        """Return proposals of bounded size for the samples on some points.
 
-        Parameters
-        ----------
-        points : ndarray of shape (n_points,)
-            The points searched for.
-        offsets : ndarray of shape (n_points + 1,)
-            Where each one's neighbours begin.
-        neighbours : ndarray
-            Points that hold the k nearest rows of each, itself among them.
-        k : int
-            Neighbours per row.
-
-        Returns
-        -------
-        list of Proposal
-            Of bounded size each.
+        ``neighbours[offsets[i]:offsets[i + 1]]`` are points that hold the k nearest samples of
+        ``points[i]``, and include it.
         """
-        # Of equally distant rows the first k + 1 are enough: the order prefers low indices.
+        # Of equally distant samples the first k + 1 are enough: the order prefers low indices.
         take = np.minimum(self.counts[neighbours], k + 1)
         candidates = self.members[ranges(self.starts[neighbours], take)]
         bounds = np.concatenate(([0], np.cumsum(take)))[offsets]
         lengths = np.diff(bounds)
-        # All rows of a point share its candidates.
+        # All samples on a point share its candidates.
         owner = np.repeat(np.arange(len(points)), self.counts[points])
         rows = self.rows(points)
         piece = np.cumsum(lengths[owner]) // _PAIRS
@@ -96,7 +84,7 @@ class Groups:
 
 
 def group(values: Matrix) -> Groups:
-    """Group equal rows."""
+    """Group equal samples."""
     n = values.shape[0]
     key = _keys(values)
     members = np.argsort(key, kind="stable")
@@ -118,15 +106,15 @@ def group(values: Matrix) -> Groups:
 
 
 def ranges(starts: Ints, lengths: Ints) -> Ints:
-    """Concatenate arange(start, start + length) over all pairs."""
+    """Return the concatenation of ``arange(start, start + length)`` over all pairs."""
     begins = np.cumsum(lengths) - lengths
     return np.repeat(starts - begins, lengths) + np.arange(lengths.sum(), dtype=np.intp)
 
 
 def _keys(values: Matrix) -> Floats:
-    # Equal rows have equal keys, as every row goes through the same operations in the
-    # same order. Unequal rows seldom do; if they should, they may come between equal ones and
-    # split a group in two. So a point can have others at distance zero.
+    # Equal samples have equal keys, since all go through the same operations in the same order.
+    # Unequal samples rarely do; if so, they may come between equal ones and split a group in two.
+    # A point can therefore have others at distance zero.
     n, d = values.shape
     factors = np.random.default_rng(0).uniform(1, 2, d)
     if sparse.issparse(values):

@@ -1,4 +1,4 @@
-"""The exact engine on the CPU: certificates for most rows, a true search for the rest."""
+"""The exact search: certificates, then a tree, leaves or all pairs for the remaining samples."""
 
 from collections.abc import Callable, Generator, Iterator
 
@@ -21,34 +21,33 @@ from rectifold._engines.zero_vectors import search_nonzero
 def propose(
     points: Points, labels: Ints, k: int, *, n_jobs: int | None = None
 ) -> Generator[Answer, None, None]:
-    """Give a certificate to most rows, and propose neighbours of the others.
-
-    Parameters
-    ----------
-    points : Points
-        Points with one of the metrics of the exact engines.
-    labels : ndarray of shape (n_rows,)
-        Class codes.
-    k : int
-        Neighbours per row.
-    n_jobs : int or None
-        Cores, as in scikit-learn. The answers don't depend on it.
-
-    Yields
-    ------
-    Answer
-    """
-    yield from _on_ground(points, labels, k, n_jobs, answer_all)
+    """Yield certificates for most samples, and neighbours of the others."""
+    yield from _with_index(points, labels, k, n_jobs, answer_all)
 
 
-def _on_ground(
+def certify_only(
+    points: Points, labels: Ints, k: int, *, n_jobs: int | None = None
+) -> Generator[Certified, None, None]:
+    """Yield certificates; samples labelled `MIXED` get none, and prevent those of all classes."""
+
+    def use(index: LeafIndex, k: int, workers: Workers) -> Generator[Answer, None, None]:
+        if index.single_leaf:
+            return _compare_all_pairs(index, k, workers)
+        return certify_all(index, k, index.initial_state(), workers)
+
+    for answer in _with_index(points, labels, k, n_jobs, use):
+        if isinstance(answer, Certified):
+            yield answer
+
+
+def _with_index(
     points: Points,
     labels: Ints,
     k: int,
     n_jobs: int | None,
     use: Callable[[LeafIndex, int, Workers], Generator[Answer, None, None]],
 ) -> Generator[Answer, None, None]:
-    """Lay the index of rows that have a direction, and answer for all rows by some use of it."""
+    """Yield what `use` yields for an index of the non-zero samples, and answers for the others."""
     with Workers(n_jobs) as workers:
 
         def among(values: Matrix, labels: Ints, ceiling: float) -> Generator[Answer, None, None]:
@@ -57,31 +56,6 @@ def _on_ground(
             return use(index, k, workers)
 
         yield from search_nonzero(points, labels, k, among)
-
-
-def certify_only(
-    points: Points, labels: Ints, k: int, *, n_jobs: int | None = None
-) -> Generator[Certified, None, None]:
-    """Give certificates, and nothing to the other rows.
-
-    Parameters
-    ----------
-    points, labels, k, n_jobs
-        As for `propose`. Rows of class `MIXED` get none, and stand against all others.
-
-    Yields
-    ------
-    Certified
-    """
-
-    def use(index: LeafIndex, k: int, workers: Workers) -> Generator[Answer, None, None]:
-        if index.single_leaf:
-            return _whole(index, k, workers)
-        return certify_all(index, k, index.initial_state(), workers)
-
-    for answer in _on_ground(points, labels, k, n_jobs, use):
-        if isinstance(answer, Certified):
-            yield answer
 
 
 def propose_among(
@@ -93,42 +67,24 @@ def propose_among(
     within: Floats | None = None,
     n_jobs: int | None = None,
 ) -> Generator[Proposal, None, None]:
-    """Propose the neighbours of some rows among the first ones of a table.
+    """Yield neighbours of `rows`, ascending, among the first `targets` points.
 
-    Parameters
-    ----------
-    points : Points
-        Points with one of the metrics of the exact engines.
-    targets : int
-        Neighbours are looked for among so many rows; those after them are asked for only.
-    rows : ndarray of int
-        Whose neighbours are wanted, ascending.
-    k : int
-        Neighbours per row, at most.
-    within : ndarray of shape (n_rows,), default=None
-        Farther rows than this, for each of `rows`, are of no use.
-    n_jobs : int or None
-        Cores, as in scikit-learn.
-
-    Yields
-    ------
-    Proposal
-        For each of the rows once; candidates hold its k nearest rows among the targets, as far as
-        those are within reach.
+    There may be fewer than k candidates. Those farther than `within`, one distance for each of
+    `rows`, may be missing.
     """
     reach = np.full(points.n, -1.0)
     reach[rows] = np.inf if within is None else squared(within, str(points.metric))
     with Workers(n_jobs) as workers:
 
         def among(values: Matrix, numbers: Ints, _: float) -> Generator[Answer, None, None]:
-            asked = np.flatnonzero(reach[numbers] >= 0)
+            queries = np.flatnonzero(reach[numbers] >= 0)
             if not (numbers < targets).any():
                 nothing = np.empty(0, dtype=np.intp)
-                yield Proposal(asked, np.zeros(len(asked) + 1, dtype=np.intp), nothing)
+                yield Proposal(queries, np.zeros(len(queries) + 1, dtype=np.intp), nothing)
                 return
             cosine = points.metric == "cosine"
             index = build_target_index(values, numbers < targets, k, workers, unit_length=cosine)
-            yield from _found_among(index, asked, reach[numbers[asked]], k, workers)
+            yield from _search_targets(index, queries, reach[numbers[queries]], k, workers)
 
         for answer in search_nonzero(points, np.arange(points.n), k, among):
             if isinstance(answer, Proposal):
@@ -144,50 +100,40 @@ def count_among(
     *,
     n_jobs: int | None = None,
 ) -> Ints:
-    """Count, among the first rows of a table, those that are nearer to some rows than a distance.
+    """Count the first `targets` points that are nearer to each of `rows` than its distance.
 
-    Parameters
-    ----------
-    points, targets, rows, n_jobs
-        As for `propose_among`.
-    distances : ndarray of shape (n_rows,)
-        One for each of `rows`.
-    k : int
-        Whoever has k has enough.
-
-    Returns
-    -------
-    ndarray of shape (n_rows,)
-        There are so many at least, the row itself not counted; beyond k anything goes.
+    The counts are lower bounds, without the sample itself. Counting may stop at k.
     """
     counts = np.zeros(len(rows), dtype=np.intp)
-    # Rows without a direction are no nearer than 1 to any other, and are left out.
-    directed = np.arange(points.n) if points.zero is None else np.flatnonzero(~points.zero)
-    place = np.full(points.n, -1)
-    place[directed] = np.arange(len(directed))
-    mine = np.flatnonzero((place[rows] >= 0) & (distances > 0))
-    if not len(mine) or not len(directed) or directed[0] >= targets:
+    # Zero vectors are at distance 1 from all, so they are left out.
+    nonzero = np.arange(points.n) if points.zero is None else np.flatnonzero(~points.zero)
+    position = np.full(points.n, -1)
+    position[nonzero] = np.arange(len(nonzero))
+    queries = np.flatnonzero((position[rows] >= 0) & (distances > 0))
+    if not len(queries) or not len(nonzero) or nonzero[0] >= targets:
         return counts
-    values = points.values if points.zero is None else points.values[directed]
+    values = points.values if points.zero is None else points.values[nonzero]
     with Workers(n_jobs) as workers:
         cosine = points.metric == "cosine"
-        index = build_target_index(values, directed < targets, k, workers, unit_length=cosine)
-        places = index.places()[index.groups.points()[place[rows[mine]]]]
-        # A little less, so that rounding can't make a row that is as far look nearer.
-        squares = squared(distances[mine], str(points.metric)) * (1 - 4e-9)
+        index = build_target_index(values, nonzero < targets, k, workers, unit_length=cosine)
+        places = index.places()[index.groups.points()[position[rows[queries]]]]
+        # Slightly reduced, so that rounding can't make a point at that distance look nearer.
+        squares = squared(distances[queries], str(points.metric)) * (1 - 4e-9)
         squares = index.frame.coordinates.scaled(squares)
         which = index.frame.leaves.of(TARGET)
-        counts[mine] = count_nearer(index.frame, index.weights, k, places, squares, which, workers)
+        counts[queries] = count_nearer(
+            index.frame, index.weights, k, places, squares, which, workers
+        )
     return np.maximum(counts - (rows < targets), 0)
 
 
-def _found_among(
+def _search_targets(
     index: LeafIndex, rows: Ints, squares: Floats, k: int, workers: Workers
 ) -> Generator[Answer, None, None]:
-    """Search for some rows of a index that is laid apart, each within a squared distance."""
+    """Search the target leaves for neighbours of some samples, each within a squared distance."""
     if not len(rows):
         return
-    # Rows on one point share the widest bound.
+    # Samples on one point share the widest bound.
     by_point = np.full(len(index.groups.counts), -1.0)
     np.maximum.at(by_point, index.groups.points()[rows], squares)
     points = np.flatnonzero(by_point >= 0)
@@ -196,7 +142,7 @@ def _found_among(
     bounds = index.frame.coordinates.scaled(by_point[points])
     which = index.frame.leaves.of(TARGET)
     targets = np.flatnonzero(index.classes == TARGET)
-    # Leaves are there already, and bounds are tight: the estimate is in favour of a tree.
+    # The leaves are built already and bounds are tight, so that a tree must be much cheaper.
     best = price_among(index, k, places, bounds, targets, which, times=3)
     if best.tree is not None:
         queries, counts = index.groups.values[points], index.counts()[targets]
@@ -206,45 +152,28 @@ def _found_among(
         ):
             yield from index.groups.expand(points[some], offsets, targets[near], k)
         return
-    # A bound below what single precision tells apart would only cost time.
+    # A bound below the resolution of single precision would only cost time.
     bounds = np.where(index.frame.resolves(bounds, places), bounds, np.inf)
-    for found in leaf_search.search(
+    for candidates in leaf_search.search(
         index.frame, index.weights, k, places, bounds, workers, which=which, tight=True
     ):
-        yield from _expanded(index, found, k)
+        yield from _expanded(index, candidates, k)
 
 
 def propose_some(
     points: Points, rows: Ints, k: int, *, n_jobs: int | None = None
 ) -> Generator[Proposal, None, None]:
-    """Propose the neighbours of some rows only, among all.
-
-    Parameters
-    ----------
-    points : Points
-        Points with one of the metrics of the exact engines.
-    rows : ndarray of int
-        Whose neighbours are wanted, each once.
-    k : int
-        Neighbours per row.
-    n_jobs : int or None
-        Cores, as in scikit-learn.
-
-    Yields
-    ------
-    Proposal
-        For each of the rows once.
-    """
+    """Yield the neighbours of `rows` among all samples."""
     wanted = np.zeros(points.n, dtype=np.intp)
     wanted[rows] = 1
     with Workers(n_jobs) as workers:
 
-        def among(values: Matrix, asked: Ints, ceiling: float) -> Generator[Answer, None, None]:
-            # A class for all: certificates are of no use here.
-            nobody = np.full(len(asked), MIXED)
+        def among(values: Matrix, queried: Ints, ceiling: float) -> Generator[Answer, None, None]:
+            # One class for all: no certificates are needed.
+            mixed = np.full(len(queried), MIXED)
             cosine = points.metric == "cosine"
-            index = build_index(values, nobody, k, workers, unit_length=cosine, ceiling=ceiling)
-            return neighbours_of(index, np.flatnonzero(asked), k, workers)
+            index = build_index(values, mixed, k, workers, unit_length=cosine, ceiling=ceiling)
+            return neighbours_of(index, np.flatnonzero(queried), k, workers)
 
         for answer in search_nonzero(points, wanted, k, among):
             if isinstance(answer, Proposal):
@@ -252,9 +181,9 @@ def propose_some(
 
 
 def answer_all(index: LeafIndex, k: int, workers: Workers) -> Generator[Answer, None, None]:
-    """Answer for all rows of a index."""
+    """Yield a certificate or the neighbours of every sample."""
     if index.single_leaf:
-        yield from _whole(index, k, workers)
+        yield from _compare_all_pairs(index, k, workers)
         return
     state = index.initial_state()
     yield from certify_all(index, k, state, workers)
@@ -264,43 +193,44 @@ def answer_all(index: LeafIndex, k: int, workers: Workers) -> Generator[Answer, 
 def neighbours_of(
     index: LeafIndex, rows: Ints, k: int, workers: Workers
 ) -> Generator[Answer, None, None]:
-    """Propose the neighbours of some rows, ascending, with as little as is needed for them."""
+    """Yield the neighbours of some samples, ascending."""
     points = index.groups.points()[rows]
     wanted = np.zeros(len(index.groups.members), dtype=bool)
     wanted[rows] = True
     places = np.sort(index.places()[np.unique(points)])
     if index.single_leaf:
-        nobody = np.full(len(index.weights), MIXED)
+        # Mixed classes get no certificates.
+        mixed = np.full(len(index.weights), MIXED)
         found: Iterator[Candidates] = (
-            seen.found
-            for seen in pairwise.search(
-                index.frame, nobody, index.weights, k, places, workers, ceiling=index.ceiling
+            result.candidates
+            for result in pairwise.search(
+                index.frame, mixed, index.weights, k, places, workers, ceiling=index.ceiling
             )
         )
     else:
         bounds = np.full(len(places), np.inf)
         found = leaf_search.search(index.frame, index.weights, k, places, bounds, workers)
-    for one in found:
-        yield PairCount(one.pairs)
-        for proposal in _expanded(index, one, k):
+    for candidates in found:
+        yield PairCount(candidates.pairs)
+        for proposal in _expanded(index, candidates, k):
             yield proposal.only(wanted[proposal.rows])
 
 
-def _whole(index: LeafIndex, k: int, workers: Workers) -> Generator[Answer, None, None]:
+def _compare_all_pairs(index: LeafIndex, k: int, workers: Workers) -> Generator[Answer, None, None]:
     order, frame = index.frame.leaves.order, index.frame
     places = np.arange(len(order))
-    for seen in pairwise.search(
+    for result in pairwise.search(
         frame, index.classes[order], index.weights, k, places, workers, ceiling=index.ceiling
     ):
-        yield PairCount(seen.found.pairs)
-        yield Certified(index.groups.rows(order[seen.certified]))
-        yield from _expanded(index, seen.found, k)
+        yield PairCount(result.candidates.pairs)
+        yield Certified(index.groups.rows(order[result.certified]))
+        yield from _expanded(index, result.candidates, k)
 
 
 def certify_all(
     index: LeafIndex, k: int, state: SearchState, workers: Workers
 ) -> Generator[Answer, None, None]:
-    """Give all certificates there are to be had."""
+    """Yield all certificates that cost less than a search; updates `state`."""
     order = index.frame.leaves.order
     for places in certify(index.frame, index.weights, k, state, workers, ceiling=index.ceiling):
         yield Certified(index.groups.rows(order[places]))
@@ -310,7 +240,7 @@ def certify_all(
 def search_uncertified(
     index: LeafIndex, k: int, state: SearchState, workers: Workers
 ) -> Generator[Answer, None, None]:
-    """Propose the neighbours of all rows without a certificate."""
+    """Yield the neighbours of all samples without a certificate."""
     left = np.flatnonzero(~state.certified)
     if not len(left):
         return
@@ -319,9 +249,9 @@ def search_uncertified(
     yield from estimate_time(index, k, state, best, workers)
     if best.tree is None:
         bounds = state.bounds[left]
-        for found in leaf_search.search(frame, weights, k, left, bounds, workers):
-            yield PairCount(found.pairs)
-            yield from _expanded(index, found, k)
+        for candidates in leaf_search.search(frame, weights, k, left, bounds, workers):
+            yield PairCount(candidates.pairs)
+            yield from _expanded(index, candidates, k)
         return
     yield PairCount(int(best.visited * len(left)))
     points = np.sort(frame.leaves.order[left])
@@ -330,10 +260,10 @@ def search_uncertified(
         yield from groups.expand(points[some], offsets, near, k)
 
 
-def _expanded(index: LeafIndex, found: Candidates, k: int) -> Generator[Proposal, None, None]:
-    """Places become points, and points the rows on them."""
+def _expanded(index: LeafIndex, candidates: Candidates, k: int) -> Generator[Proposal, None, None]:
+    """Translate places to points, and points to the samples on them."""
     order = index.frame.leaves.order
-    if len(found.places):
+    if len(candidates.places):
         yield from index.groups.expand(
-            order[found.places], found.offsets, order[found.neighbours], k
+            order[candidates.places], candidates.offsets, order[candidates.neighbours], k
         )

@@ -1,4 +1,4 @@
-"""What a search for rows without a certificate will cost, before it is begun."""
+"""Estimates of the cost of a search, before it starts, and the choice of a k-d tree for it."""
 
 from collections import deque
 from collections.abc import Generator
@@ -17,32 +17,29 @@ from rectifold._engines.exact.certificates import SearchState
 from rectifold._engines.exact.index import LeafIndex
 from rectifold._engines.threads import Workers
 
-#: Queries on which costs are estimated.
+#: Number of queries on which costs are estimated.
 _TRIAL = 32
-#: A search that takes more seconds than this is announced.
+#: Estimates are reported for searches of more seconds than this.
 LONG = 180.0
-#: One that costs less, in nanoseconds of a core, surely does not; of one that costs more, so many
-#: queries are timed, for every core.
-_WORTH_TIMING, _LOOK = 30e9, 256
+#: A search that costs more than this, in nanoseconds of a core, is timed on this number of queries
+#: per core.
+_WORTH_TIMING, _TIMED = 30e9, 256
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Price:
-    """What the search for rows without a certificate will cost, and how it is best done."""
+    """The estimated cost of a search."""
 
     #: Nanoseconds of a core.
     cost: float
-    #: A k-d tree, where it will find the neighbours sooner than leaves; and the points that a
-    #: query looks at in it, on average.
+    #: A k-d tree, if it is faster than leaves, and the average number of points that a query visits
+    #: in it.
     tree: cKDTree | None = None
     visited: float = 0.0
 
 
 def price(index: LeafIndex, k: int, state: SearchState, *, most: float = np.inf) -> Price:
-    """Estimate what the search for all rows without a certificate will cost.
-
-    A tree is tried only if building it takes a small part of `most` nanoseconds.
-    """
+    """Estimate the cost of the search for all points without a certificate; see `price_among`."""
     places = np.flatnonzero(~state.certified)
     every = np.arange(len(index.groups.counts))
     return price_among(index, k, places, state.bounds[places], every, most=most)
@@ -59,31 +56,11 @@ def price_among(
     most: float = np.inf,
     times: float = 1.0,
 ) -> Price:
-    """Estimate what the search for some places will cost, each within its bound.
+    """Estimate the cost of the search for `places` among the points `targets`, ascending.
 
-    Parameters
-    ----------
-    index : LeafIndex
-        Points in leaves.
-    k : int
-        Neighbours per row.
-    places : ndarray of int
-        Who is searched for.
-    bounds : ndarray
-        Squared distances, in coordinates of the index, within which their neighbours are.
-    targets : ndarray of int
-        The points that may be found, ascending.
-    which : ndarray of int or None
-        The leaves that hold them; None for all.
-    most : float
-        A tree is tried only if building it takes a small part of so many nanoseconds.
-    times : float
-        How many times cheaper a tree must be.
-
-    Returns
-    -------
-    Price
-        With a tree of the targets, if that is cheaper.
+    `bounds` are squared distances, in coordinates, that include the neighbours; `which` are the
+    leaves of the targets, all by default. The price has a tree if that is `times` cheaper than
+    leaves; it is tried only if it can be built in a small part of `most` nanoseconds.
     """
     frame, values = index.frame, index.groups.values
     leaves = frame.leaves
@@ -92,7 +69,7 @@ def price_among(
     bound = costs.by_products(len(places), n_leaves, n, d)
     tree_pays = not sparse.issparse(values) and costs.worth_a_trial(n, d, min(bound, most))
     if not tree_pays and most == np.inf and bound < _WORTH_TIMING:
-        # There is one way, and it is short: what it costs exactly is nobody's business.
+        # There is one way, and it is short: a rough estimate is enough.
         return Price(bound)
     tried = np.linspace(0, len(places) - 1, min(len(places), _TRIAL)).astype(np.intp)
     some = places[tried]
@@ -113,26 +90,27 @@ def price_among(
 def estimate_time(
     index: LeafIndex, k: int, state: SearchState, best: Price, workers: Workers
 ) -> Generator[TimeEstimate, None, None]:
-    """Say how long a search will take, if that is minutes; measured on a few of its rows."""
+    """Yield the time of a search if that is minutes, measured on a few of its queries."""
     if best.cost < _WORTH_TIMING * workers.jobs:
         return
     left = np.flatnonzero(~state.certified)
-    some = left[np.linspace(0, len(left) - 1, min(len(left), _LOOK * workers.jobs)).astype(np.intp)]
+    some = left[
+        np.linspace(0, len(left) - 1, min(len(left), _TIMED * workers.jobs)).astype(np.intp)
+    ]
     start = perf_counter()
-    found: Any
+    candidates: Any
     if best.tree is None:
         bounds = state.bounds[some]
-        found = leaf_search.search(index.frame, index.weights, k, some, bounds, workers)
+        candidates = leaf_search.search(index.frame, index.weights, k, some, bounds, workers)
     else:
         points = np.sort(index.frame.leaves.order[some])
         queries = index.groups.values[points]
-        found = tree.search(best.tree, index.groups.counts, k, queries, workers.jobs)
-    deque(found, maxlen=0)
+        candidates = tree.search(best.tree, index.groups.counts, k, queries, workers.jobs)
+    deque(candidates, maxlen=0)
     seconds = (perf_counter() - start) * len(left) / len(some)
     if seconds > LONG:
         n, d = index.groups.values.shape
         approximate = costs.by_cells(len(left), n, d)
-        soon = seconds * (approximate / best.cost + (N_CHECKED + N_TUNED) / len(left))
-        # If it is not much sooner, it is not worth a word.
-        if soon < seconds / 2:
-            yield TimeEstimate(seconds, soon)
+        faster = seconds * (approximate / best.cost + (N_CHECKED + N_TUNED) / len(left))
+        if faster < seconds / 2:
+            yield TimeEstimate(seconds, faster)

@@ -1,4 +1,4 @@
-"""What every search on the CPU starts from: the distinct points of a table, in leaves."""
+"""The index of a search on the CPU: the distinct points of a table, in leaves."""
 
 from dataclasses import dataclass
 
@@ -13,32 +13,33 @@ from rectifold._engines.exact.leaves import EMPTY
 from rectifold._engines.exact.products import Frame, build
 from rectifold._engines.threads import Workers
 
-#: Classes of points, where some are to be found and others are not.
+#: Classes of points that can be neighbours, and of points that are queries only.
 TARGET, OTHER = 0, 1
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LeafIndex:
-    """Distinct points in leaves, their classes, and the rows that lie on them."""
+    """Distinct points in leaves, their classes, and the samples that lie on them."""
 
     groups: Groups
     frame: Frame
     #: The class of each point.
     classes: Ints
-    #: How many rows lie on the point at each place.
+    #: Number of samples on the point at each place, of target samples in a target index.
     weights: Ints
-    #: A squared distance at which rows of other classes lie that are not among the points.
+    #: The squared distance of samples of other classes that are not in the index, such as zero
+    #: vectors under the cosine metric.
     ceiling: float
-    #: Whether all points are in one leaf, because they are few.
+    #: Whether all points are in one leaf, since they are few.
     single_leaf: bool
 
     def initial_state(self) -> SearchState:
-        """Nothing is known of any point yet."""
+        """Return the state before any point was searched."""
         order = self.frame.leaves.order
         return SearchState(np.full(len(order), np.inf), order == EMPTY)
 
     def places(self) -> Ints:
-        """The place of each point."""
+        """Return the place of each point."""
         order = self.frame.leaves.order
         real = np.flatnonzero(order != EMPTY)
         places = np.empty(len(real), dtype=np.intp)
@@ -46,7 +47,7 @@ class LeafIndex:
         return places
 
     def counts(self) -> Ints:
-        """How many rows that count lie on each point."""
+        """Return the weight of each point."""
         return self.weights[self.places()]
 
 
@@ -59,30 +60,13 @@ def build_index(
     unit_length: bool,
     ceiling: float,
 ) -> LeafIndex:
-    """Group rows that all have a direction, and bring their points into leaves.
+    """Group samples, none of them a zero vector under cosine, and put their points into leaves.
 
-    Parameters
-    ----------
-    values : {ndarray, csr_array} of shape (n_rows, n_columns)
-        Float64 rows.
-    labels : ndarray of shape (n_rows,)
-        Class codes.
-    k : int
-        Neighbours per row.
-    workers : Workers
-        Share the work.
-    unit_length : bool
-        Whether all rows have length one.
-    ceiling : float
-        A squared distance at which rows of other classes lie that are not among these.
-
-    Returns
-    -------
-    LeafIndex
+    With `unit_length`, all samples have length one. See `LeafIndex.ceiling`.
     """
     groups = group(values)
     size = costs.leaf_size(len(groups.counts), k, sparse=stays_sparse(groups.values))
-    # A class that would leave most slots of its leaf empty is not worth one.
+    # A class that would leave most slots of its leaf empty gets none.
     classes = groups.classes(labels, least=1 if size is None else size // 8)
     frame = _frame(groups, classes, size, workers, unit_length=unit_length)
     if unit_length:
@@ -94,22 +78,10 @@ def build_index(
 def build_target_index(
     values: Matrix, targets: Bools, k: int, workers: Workers, *, unit_length: bool
 ) -> LeafIndex:
-    """Bring the points of some rows into leaves, and those that only others lie on into others.
+    """Put the points of the samples that `targets` marks, one at least, into leaves of their own.
 
-    Parameters
-    ----------
-    values : {ndarray, csr_array} of shape (n_rows, n_columns)
-        Float64 rows that all have a direction.
-    targets : ndarray of bool of shape (n_rows,)
-        Which rows shall be found, one at least.
-    k, workers, unit_length
-        As for `lay`.
-
-    Returns
-    -------
-    LeafIndex
-        Always in leaves, those with something to be found of class `TARGET`; weights count such
-        rows alone.
+    These leaves are of class `TARGET`, and weights count target samples only. Even the points of
+    small tables are partitioned.
     """
     groups = group(values)
     counts = np.add.reduceat(targets[groups.members].astype(np.intp), groups.starts)
@@ -123,7 +95,7 @@ def _frame(
     groups: Groups, classes: Ints, size: int | None, workers: Workers, *, unit_length: bool
 ) -> Frame:
     frame = build(groups.values, classes, size, workers, unit_length=unit_length)
-    # Where single precision proves nothing, as with very many columns, all is in double.
+    # With very many columns, single precision proves nothing.
     return frame if frame.usable else frame.finer()
 
 

@@ -1,4 +1,4 @@
-"""The search for rows without a certificate, among all leaves that can hold a neighbour."""
+"""Exact search through all leaves that can hold a neighbour."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -11,24 +11,25 @@ from rectifold._engines.exact.products import Frame
 from rectifold._engines.exact.top_k import kth_at_least
 from rectifold._engines.threads import Workers, positive, scratch
 
-#: Queries handled at once.
+#: Maximum number of queries of a task.
 _QUERIES = 512
-#: The nearest leaves, from which a bound is found before all are looked at.
+#: Number of nearest leaves that give a first bound.
 FIRST = 8
-#: Up to so many times the neighbours needed are given; of more, the farther ones are left out.
+#: Candidates are reduced by a tighter bound if there are more than this multiple of k + 1.
 _FEW = 2
-#: Pairs held at once.
+#: Maximum number of candidates in memory per task.
 _PAIRS = 1 << 21
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Candidates:
-    """Points near each of some queries, which provably hold its k nearest rows."""
+    """Points near each of some queries, which provably hold its k nearest samples."""
 
     places: Ints
-    #: Where each one's neighbours begin; they are places too.
+    #: Places near ``places[i]`` are ``neighbours[offsets[i]:offsets[i + 1]]``.
     offsets: Ints
     neighbours: Ints
+    #: Number of pairs that were compared.
     pairs: int
 
 
@@ -43,40 +44,20 @@ def search(
     which: Ints | None = None,
     tight: bool = False,
 ) -> Iterator[Candidates]:
-    """Find the points that can be among the k nearest rows.
+    """Yield the points that can hold one of the k nearest samples, once for every query.
 
-    Parameters
-    ----------
-    frame : Frame
-        Points in leaves.
-    weights : ndarray of shape (n_places,)
-        How many rows lie on each point.
-    k : int
-        Neighbours per row.
-    places : ndarray of shape (n_queries,)
-        The queries, ascending.
-    bounds : ndarray of shape (n_queries,)
-        The squared distance of the k-th nearest row is at most this.
-    workers : Workers
-        Share the work.
-    which : ndarray of int, default=None
-        The leaves to look at; all, by default.
-    tight : bool, default=False
-        Whether bounds, where they are finite, are as low as the nearest leaves would make them.
-
-    Yields
-    ------
-    Candidates
-        For every query once. Where some leaves are left out, k rows may not be found.
+    `weights` are the numbers of samples by place; queries `places` are ascending, and `bounds` are
+    upper bounds of the squared distance of their k-th nearest sample. Only the leaves `which` are
+    searched, all by default. `tight` means that finite bounds need no tightening first.
     """
     which = np.arange(frame.leaves.n) if which is None else which
-    look = _Look(frame, weights, k, which, tight)
+    searcher = _Searcher(frame, weights, k, which, tight)
     coarse: list[tuple[Ints, Floats]] = []
-    # Not by the number of workers, so that they change nothing.
+    # Independent of the number of workers, on which results must not depend.
     count = max(-(-len(places) // _QUERIES), min(4, -(-len(places) // 300)))
     tasks = zip(np.array_split(places, count), np.array_split(bounds, count), strict=True)
-    for found, unresolved in workers.map(look, tasks):
-        yield from found
+    for candidates, unresolved in workers.map(searcher, tasks):
+        yield from candidates
         coarse.append(unresolved)
     again = np.concatenate([some for some, _ in coarse])
     if len(again):
@@ -94,66 +75,60 @@ def estimate(
     bounds: Floats,
     which: Ints | None = None,
 ) -> tuple[Floats, float]:
-    """Estimate what a search will look at, on a few queries.
-
-    Gives, for each, a squared distance within which its neighbours are; and the pairs of
-    points that a query looks at, on average.
-    """
+    """Return tightened bounds for a few queries, and the average number of pairs of a query."""
     every = which is None
     which = np.arange(frame.leaves.n) if which is None else which
     pairs = 0
-    # Bounds that come with some leaves only are tight, where they are finite: see `search`.
+    # Finite bounds for some of the leaves are tight; see `search`.
     if every or not np.isfinite(bounds).all():
-        bounds, pairs = _Look(frame, weights, k, which)._tightened(places, bounds)
+        bounds, pairs = _Searcher(frame, weights, k, which).tighten(places, bounds)
     if not frame.resolves(bounds, places).all():
-        bounds, _ = _Look(frame.finer(), weights, k, which)._tightened(places, bounds)
+        bounds, _ = _Searcher(frame.finer(), weights, k, which).tighten(places, bounds)
     near = frame.near(places, bounds, which)
-    looked = np.count_nonzero(near) * frame.leaves.size + pairs
-    return bounds, looked / len(places)
+    pairs += np.count_nonzero(near) * frame.leaves.size
+    return bounds, pairs / len(places)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Look:
+class _Searcher:
     frame: Frame
     weights: Ints
     k: int
-    #: The leaves to look at.
     which: Ints
-    #: Whether finite bounds are good enough.
     tight: bool = False
 
     def __call__(self, task: tuple[Ints, Floats]) -> tuple[list[Candidates], tuple[Ints, Floats]]:
-        """Search for some queries; give back those for which rounding is too coarse."""
+        """Return candidates, and the queries for which rounding is too coarse, with bounds."""
         places, bounds = task
         pairs = 0
         if not self.tight or not np.isfinite(bounds).all():
-            bounds, pairs = self._tightened(places, bounds)
+            bounds, pairs = self.tighten(places, bounds)
         if self.frame.dtype == np.float64:
             fine = np.ones(len(places), dtype=bool)
         else:
             fine = self.frame.resolves(bounds, places)
         found = []
-        todo = [(places[fine], bounds[fine])] if fine.any() else []
-        while todo:
-            some, within = todo.pop()
-            hits = self._collected(some, within, pairs)
-            if hits is None:
+        pending = [(places[fine], bounds[fine])] if fine.any() else []
+        while pending:
+            some, within = pending.pop()
+            candidates = self._collect(some, within, pairs)
+            if candidates is None:
                 half = len(some) // 2
-                todo += [(some[half:], within[half:]), (some[:half], within[:half])]
+                pending += [(some[half:], within[half:]), (some[:half], within[:half])]
             else:
-                found.append(hits)
+                found.append(candidates)
                 pairs = 0
         return found, (places[~fine], bounds[~fine])
 
-    def _tightened(self, places: Ints, bounds: Floats) -> tuple[Floats, int]:
-        """Lower the bounds to the k-th nearest point of the nearest leaves."""
+    def tighten(self, places: Ints, bounds: Floats) -> tuple[Floats, int]:
+        """Lower bounds to the k-th nearest point of the nearest leaves; also return the pairs."""
         size = self.frame.leaves.size
         count = min(len(self.which), FIRST)
-        # The row itself is among them, so k + 1 are counted.
+        # The sample itself is among them, so k + 1 are needed.
         if count * size <= self.k:
             return bounds, 0
         mask = self.frame.nearest(places, self.which, count)
-        # Equally near centres may make it more leaves for some.
+        # Some queries have more leaves, if centres are equally near.
         count = int(mask.sum(axis=1).max())
         slot = np.zeros((len(places) + 1, self.frame.leaves.n), dtype=int)
         slot[:-1, self.which] = np.cumsum(mask, axis=1)
@@ -163,44 +138,44 @@ class _Look:
         nearest.fill(-np.inf)
         pairs = 0
         for visit in visits(self.which, mask, size):
-            found = self.frame.look(queries, visit)
-            nearest[visit.queries, slot[visit.queries, visit.leaves[:, None]]] = found
-            pairs += found.size
+            products = self.frame.look(queries, visit)
+            nearest[visit.queries, slot[visit.queries, visit.leaves[:, None]]] = products
+            pairs += products.size
         kth = kth_at_least(nearest[:-1].reshape(len(places), -1), self.k + 1)
         return np.minimum(bounds, self.frame.at_most(kth, places)), pairs
 
-    def _collected(self, places: Ints, bounds: Floats, pairs: int) -> Candidates | None:
-        """All points within the bounds; None if they are too many to be held at once."""
+    def _collect(self, places: Ints, bounds: Floats, pairs: int) -> Candidates | None:
+        """Return the points within the bounds; None if they are too many for the memory."""
         size = self.frame.leaves.size
         within = self.frame.above(bounds, places)
         queries = self.frame.queries(places, within)
         hits, held = [], 0
         near = self.frame.near(places, bounds, self.which)
         for visit in visits(self.which, near, size):
-            found = self.frame.look(queries, visit)
-            pairs += found.size
-            where = np.flatnonzero(positive(found))
-            block, rest = np.divmod(where, found.shape[1] * size)
+            products = self.frame.look(queries, visit)
+            pairs += products.size
+            where = np.flatnonzero(positive(products))
+            block, rest = np.divmod(where, products.shape[1] * size)
             query, point = np.divmod(rest, size)
             hits.append(
                 (
                     visit.queries[block, query],
                     visit.leaves[block] * size + point,
-                    found.ravel()[where],
+                    products.ravel()[where],
                 )
             )
             held += len(point)
             if held > _PAIRS and len(places) > 1:
                 return None
         if not hits:
-            nobody = np.empty(0, dtype=np.intp)
-            return Candidates(places, np.zeros(len(places) + 1, dtype=np.intp), nobody, pairs)
+            nothing = np.empty(0, dtype=np.intp)
+            return Candidates(places, np.zeros(len(places) + 1, dtype=np.intp), nothing, pairs)
         owner, neighbours, nearness = (np.concatenate(parts) for parts in zip(*hits, strict=True))
         if len(owner) <= _FEW * (self.k + 1) * len(places):
             order = np.argsort(owner.astype(np.uint16), kind="stable")
             return Candidates(places, _offsets(owner, len(places)), neighbours[order], pairs)
-        # Now that all are there, the k-th nearest gives a tighter bound. (A product with the
-        # bound b adds c b to the error of each of the two that are compared; see `rounding`.)
+        # The k-th nearest of all gives a tighter bound. (A product with the bound b adds c b to the
+        # error of each of the two that are compared; see `rounding`.)
         squares = within[owner] - 2.0 * nearness
         order = np.lexsort((squares, owner))
         owner, neighbours, squares = owner[order], neighbours[order], squares[order]

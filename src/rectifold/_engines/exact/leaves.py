@@ -1,4 +1,4 @@
-"""Points partitioned into leaves: equally many in each, near each other, all of one class."""
+"""Points partitioned into leaves: of one class, near each other, equally many in each."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -10,11 +10,11 @@ from rectifold._engines.exact.top_k import kth_at_least
 from rectifold._engines.rounding import ball_margin
 from rectifold._engines.threads import Workers
 
-#: Points of a node from which its principal directions are found.
+#: Points of a node from which its principal directions are estimated.
 _SAMPLE = 256
-#: Points that are split at once: they and what is computed of them fit a core's cache.
+#: Points that are split at once: they and the intermediate results fit a core's cache.
 _POINTS = 1 << 16
-#: Products computed at once.
+#: Maximum number of products computed at once.
 PRODUCTS = 1 << 19
 #: Marks a slot of a leaf that holds no point.
 EMPTY = -1
@@ -23,9 +23,9 @@ _TINY = np.float32(1e-30)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Leaves:
-    """Which point is where, and what is known of a leaf without looking at its points.
+    """The order of points in leaves, and the bounds of each leaf.
 
-    A leaf has `size` slots, so that leaf i has the places from ``i * size`` on.
+    A leaf has `size` slots: leaf i has the places from ``i * size`` to ``(i + 1) * size``.
     """
 
     size: int
@@ -35,45 +35,33 @@ class Leaves:
     labels: Ints
     #: Points by place, in coordinates in which no distance is larger than the true one.
     sketch: Floats
-    #: Leaves as the right side of products with the sketch of a query: see `near`.
+    #: Right sides of the products in `near`.
     balls: Floats
 
     @property
     def n(self) -> int:
-        """How many leaves there are."""
+        """Number of leaves."""
         return len(self.labels)
 
     def of(self, label: int) -> Ints:
-        """The leaves of a class."""
+        """Return the leaves of a class."""
         return np.flatnonzero(self.labels == label)
 
     def near(self, places: Ints, squares: Floats, radii: Floats, which: Ints) -> Bools:
-        """Tell which leaves can hold a point as near to a query as its radius.
+        """Return which of the leaves `which` can hold a point within the radius of each query.
+
+        `squares` are the squared lengths of the sketch of the queries; `radii` are widened by what
+        rounding may have moved the query. The result has the shape (n_queries, n_leaves).
 
         By the triangle inequality all points of a leaf are farther than rho from x if its
         centre c is farther than rho + r. As (rho + r)^2 - |x - c|^2 is the inner product of
 
             [x, rho^2 - |x|^2, 1, rho]  and  [2 c, 1, r^2 - |c|^2, 2 r],
 
-        one matrix product tells it for all queries and leaves. Its m + 3 terms have
-        magnitudes of at most (|x| + |c|)^2 + (rho + r)^2 together. If the leaf is near,
-        |c| <= |x| + rho + r, so that is at most 8 |x|^2 + 3 (rho + r)^2, and the rounding
-        at most m + 5 times the unit roundoff of that; a margin for both is added.
-
-        Parameters
-        ----------
-        places : ndarray of shape (n_queries,)
-            Queries.
-        squares : ndarray of shape (n_queries,)
-            Squared lengths of their sketch.
-        radii : ndarray of shape (n_queries,)
-            Distances, widened by what rounding may have moved the query.
-        which : ndarray of shape (n_leaves,)
-            Leaves to be told about.
-
-        Returns
-        -------
-        ndarray of bool of shape (n_queries, n_leaves)
+        one matrix product decides it for all queries and leaves. The magnitudes of its m + 3 terms
+        sum to at most (|x| + |c|)^2 + (rho + r)^2. If the leaf is near, |c| <= |x| + rho + r, so
+        that is at most 8 |x|^2 + 3 (rho + r)^2, and the rounding at most m + 5 times the unit
+        roundoff of that; a margin for both is added.
         """
         m = self.sketch.shape[1]
         margin = ball_margin(m)
@@ -86,7 +74,7 @@ class Leaves:
         return left @ self.balls[which].T >= 0
 
     def nearest(self, places: Ints, which: Ints, count: int) -> Bools:
-        """Tell which leaves have the nearest centres. No proof rests on it."""
+        """Return which leaves have the nearest centres; no proof depends on it."""
         if count >= len(which):
             return np.ones((len(places), len(which)), dtype=bool)
         doubled = self.balls[which, : self.sketch.shape[1]]
@@ -97,13 +85,13 @@ class Leaves:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Visits:
-    """Which leaf is looked at by which queries, in blocks of equally many."""
+    """Blocks of queries, equally many in each, and the leaf that each block is compared with."""
 
-    #: Numbers of leaves, one a block.
+    #: Numbers of leaves, one per block.
     leaves: Ints
-    #: Numbers of queries, one row a block; one more than the last query stands for nobody.
+    #: Numbers of queries, one row per block, padded with the number of queries.
     queries: Ints
-    #: Whether each block is all queries in their order.
+    #: Whether each block holds all queries in their order.
     all_queries: bool = False
 
     def __len__(self) -> int:
@@ -111,24 +99,10 @@ class Visits:
 
 
 def visits(which: Ints, mask: Bools, size: int) -> Iterator[Visits]:
-    """Group what is to be looked at by leaf.
+    """Yield blocks of bounded size of the queries that need each leaf.
 
-    So each query is multiplied with the leaves it has to see and no others, and that in few
-    and large operations.
-
-    Parameters
-    ----------
-    which : ndarray of shape (n_leaves,)
-        Leaves.
-    mask : ndarray of bool of shape (n_queries, n_leaves)
-        Which query has to see which of them.
-    size : int
-        Points in a leaf.
-
-    Yields
-    ------
-    Visits
-        Of bounded size.
+    `mask`, of shape (n_queries, n_leaves), marks the pairs to compare; leaves have `size` points.
+    So each query is multiplied with the leaves it needs and hardly others, in few large operations.
     """
     n, n_leaves = mask.shape
     seen = int(np.count_nonzero(mask))
@@ -143,7 +117,7 @@ def visits(which: Ints, mask: Bools, size: int) -> Iterator[Visits]:
     query, place = np.divmod(np.flatnonzero(mask), n_leaves)
     query = query[np.argsort(place, kind="stable")]
     counts = np.bincount(place, minlength=n_leaves)
-    # Blocks of a fraction of what a leaf has to be seen by, so that few places are empty.
+    # Blocks hold a fraction of the queries of a leaf, so that there is little padding.
     width = int(2 ** np.clip(np.round(np.log2(seen / np.count_nonzero(counts) / 3)), 3, 8))
     blocks = -(-counts // width)
     within = np.arange(seen) - np.repeat(np.cumsum(counts) - counts, counts)
@@ -157,46 +131,29 @@ def visits(which: Ints, mask: Bools, size: int) -> Iterator[Visits]:
 
 
 def one_leaf(sketch: Floats, classes: Ints) -> Leaves:
-    """Put all points into one leaf, in the order of their classes."""
+    """Return one leaf with all points, in the order of their classes."""
     order = np.argsort(classes, kind="stable")
     nowhere = np.zeros((1, sketch.shape[1] + 3), dtype=np.float32)
     return Leaves(len(order), order, np.zeros(1, dtype=np.intp), sketch[order], nowhere)
 
 
 def partition(sketch: Floats, blur: Floats, classes: Ints, size: int, workers: Workers) -> Leaves:
-    """Partition the points of every class.
+    """Partition the points of every class into leaves of `size` slots.
 
     The points of a class are cut into a few equal parts along their principal direction,
     then each part into quarters along its own two, and so on: leaves follow the shape of
-    the data, and all nodes of a level are split by the same few operations. Slots that are
-    left over are empty, spread over the leaves.
-
-    Parameters
-    ----------
-    sketch : ndarray of shape (n_points, n_columns)
-        Points, in coordinates in which no distance is larger than the true one.
-    blur : ndarray of shape (n_points,)
-        How far rounding can have moved each.
-    classes : ndarray of shape (n_points,)
-        Classes.
-    size : int
-        Slots of a leaf.
-    workers : Workers
-        Share the work.
-
-    Returns
-    -------
-    Leaves
+    the data, and all nodes of a level are split by the same few operations. Unused slots are
+    spread over the leaves. `blur` is how far rounding can have moved each point of `sketch`.
     """
     order, labels, arranged, balls = [], [], [], []
     by_class = np.argsort(classes, kind="stable")
-    for mine in np.split(by_class, np.flatnonzero(np.diff(classes[by_class])) + 1):
-        places, points = _arranged(sketch, mine, size, workers)
+    for members in np.split(by_class, np.flatnonzero(np.diff(classes[by_class])) + 1):
+        places, points = _arranged(sketch, members, size, workers)
         moved = np.where(places == EMPTY, 0.0, blur[places]).reshape(-1, size).max(axis=1)
         balls.append(_balls(points.reshape(-1, size, sketch.shape[1]), moved))
         order.append(places)
         arranged.append(points)
-        labels.append(np.full(len(places) // size, classes[mine[0]]))
+        labels.append(np.full(len(places) // size, classes[members[0]]))
     return Leaves(
         size,
         np.concatenate(order),
@@ -207,51 +164,51 @@ def partition(sketch: Floats, blur: Floats, classes: Ints, size: int, workers: W
 
 
 def plan(points: int, size: int) -> tuple[int, int]:
-    """Tell into how many parts points are cut first, and how often each is halved, into leaves."""
+    """Return into how many parts points are cut first, and how often each part is halved."""
     leaves = -(-points // size)
     levels = max(0, int(np.log2(leaves / 4))) if leaves > 4 else 0
     return -(-leaves // 2**levels), levels
 
 
-def _arranged(sketch: Floats, mine: Ints, size: int, workers: Workers) -> tuple[Ints, Floats]:
-    """Put the points of one class in the order of leaves; give it and the points in it."""
-    rng = np.random.default_rng(len(mine))
-    parts, levels = plan(len(mine), size)
+def _arranged(sketch: Floats, members: Ints, size: int, workers: Workers) -> tuple[Ints, Floats]:
+    """Return the points of one class in the order of leaves, by index and by sketch."""
+    rng = np.random.default_rng(len(members))
+    parts, levels = plan(len(members), size)
     slots = parts * 2**levels * size
-    # What fills a slot that no point needs goes where a random point would, and is then
-    # marked as empty.
-    order = np.concatenate((mine, mine[rng.integers(0, len(mine), slots - len(mine))]))
+    # Unused slots get copies of random points, which spreads them, and are then marked as empty.
+    n = len(members)
+    order = np.concatenate((members, members[rng.integers(0, n, slots - n)]))
     points = sketch[order]
-    order[len(mine) :] = EMPTY
+    order[n:] = EMPTY
     if parts > 1:
         _split(points[None], order[None], parts, 1, rng)
     nodes = parts
     while levels:
-        ways = min(levels, 2)
+        count = min(levels, 2)
         blocks, places = points.reshape(nodes, -1, points.shape[1]), order.reshape(nodes, -1)
         step = max(1, _POINTS // places.shape[1])
         starts = range(0, nodes, step)
         tasks = [
-            (blocks[at : at + step], places[at : at + step], 2, ways, own)
+            (blocks[at : at + step], places[at : at + step], 2, count, own)
             for at, own in zip(starts, rng.spawn(len(starts)), strict=True)
         ]
         for _ in workers.map(lambda task: _split(*task), tasks):
             pass
-        nodes, levels = nodes * 2**ways, levels - ways
+        nodes, levels = nodes * 2**count, levels - count
     return order, points
 
 
-def _split(blocks: Floats, places: Ints, parts: int, ways: int, rng: np.random.Generator) -> None:
-    """Split each block into equal parts along its principal directions, in place."""
-    number, count, _ = blocks.shape
-    along = blocks @ _directions(blocks, ways, rng)
-    order = np.broadcast_to(np.arange(count), (number, count))
-    length = count
-    for way in range(ways):
-        line = np.take_along_axis(along[:, :, way], order, axis=1).reshape(-1, length)
+def _split(blocks: Floats, places: Ints, parts: int, count: int, rng: np.random.Generator) -> None:
+    """Split each block into equal parts along its first `count` directions, in place."""
+    number, n, _ = blocks.shape
+    scores = blocks @ _directions(blocks, count, rng)
+    order = np.broadcast_to(np.arange(n), (number, n))
+    length = n
+    for direction in range(count):
+        line = np.take_along_axis(scores[:, :, direction], order, axis=1).reshape(-1, length)
         cuts = [length * part // parts for part in range(1, parts)]
-        found = np.argpartition(line, cuts, axis=1)
-        order = np.take_along_axis(order.reshape(-1, length), found, axis=1).reshape(number, count)
+        chosen = np.argpartition(line, cuts, axis=1)
+        order = np.take_along_axis(order.reshape(-1, length), chosen, axis=1).reshape(number, n)
         length //= parts
     places[:] = np.take_along_axis(places, order, axis=1)
     for block, moved in zip(blocks, order, strict=True):
@@ -259,7 +216,7 @@ def _split(blocks: Floats, places: Ints, parts: int, ways: int, rng: np.random.G
 
 
 def _directions(blocks: Floats, count: int, rng: np.random.Generator) -> Floats:
-    """Find the first one or two principal directions of each block, by subspace iteration."""
+    """Return the first one or two principal directions of each block, by subspace iteration."""
     number, n, m = blocks.shape
     sample = blocks[:, rng.integers(0, n, _SAMPLE)] if n > _SAMPLE else blocks
     centred = sample - sample.mean(axis=1, keepdims=True)
@@ -280,7 +237,7 @@ def _directions(blocks: Floats, count: int, rng: np.random.Generator) -> Floats:
 
 
 def _balls(leaves: Floats, blur: Floats) -> Floats:
-    """Give for each leaf what `Leaves.near` needs of its centre and radius."""
+    """Return `Leaves.balls`, from the centre and the radius of each leaf."""
     number, _, m = leaves.shape
     centres = leaves.mean(axis=1)
     radii = np.empty(number)

@@ -1,4 +1,4 @@
-"""Small tables: every pair is looked at once, for certificates and neighbours alike."""
+"""Comparison of all pairs at once, for certificates and neighbours of small tables."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -15,12 +15,12 @@ from rectifold._engines.threads import Workers
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PairwiseResult:
-    """What became of some queries."""
+    """The result for some queries, given by place."""
 
-    #: Those that hold a certificate.
+    #: Queries that hold a certificate.
     certified: Ints
-    found: Candidates
-    #: Those for which rounding is too coarse.
+    candidates: Candidates
+    #: Queries for which rounding is too coarse.
     unresolved: Ints
 
 
@@ -34,46 +34,30 @@ def search(
     *,
     ceiling: float,
 ) -> Iterator[PairwiseResult]:
-    """Find certificates, and the points that can be among the k nearest rows of the rest.
+    """Yield certificates of the queries `places`, and points that hold the neighbours of the rest.
 
-    Parameters
-    ----------
-    frame : Frame
-        Points in one leaf.
-    classes, weights : ndarray of shape (n_places,)
-        The class of each point, ascending; how many rows lie on it.
-    k : int
-        Neighbours per row.
-    places : ndarray of shape (n_queries,)
-        The queries, ascending.
-    workers : Workers
-        Share the work.
-    ceiling : float
-        A squared distance at which rows of other classes lie that are not among the points.
-
-    Yields
-    ------
-    PairwiseResult
+    `frame` has one leaf. `classes` of the points are ascending; `weights` are numbers of samples.
+    `ceiling` is the squared distance of samples of other classes that are not among the points.
     """
-    look = _Look(frame, classes, weights, k, ceiling)
+    compare = _Comparison(frame, classes, weights, k, ceiling)
     step = max(64, PRODUCTS // len(weights))
     edges = np.flatnonzero(np.diff(classes[places])) + 1
     tasks = [
         part
-        for mine in np.split(places, edges)
-        for part in np.split(mine, np.arange(step, len(mine), step))
+        for one_class in np.split(places, edges)
+        for part in np.split(one_class, np.arange(step, len(one_class), step))
     ]
-    again = []
-    for whole in workers.map(look, tasks):
-        yield whole
-        again.append(whole.unresolved)
-    left = np.concatenate(again)
+    unresolved = []
+    for result in workers.map(compare, tasks):
+        yield result
+        unresolved.append(result.unresolved)
+    left = np.concatenate(unresolved)
     if len(left):
         yield from search(frame.finer(), classes, weights, k, left, workers, ceiling=ceiling)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Look:
+class _Comparison:
     frame: Frame
     classes: Ints
     weights: Ints
@@ -81,58 +65,55 @@ class _Look:
     ceiling: float
 
     def __call__(self, places: Ints) -> PairwiseResult:
-        """Look at all pairs of some queries of one class."""
+        """Compare some queries of one class with all points."""
         label = self.classes[places[0]]
         begin, end = np.searchsorted(self.classes, (label, label + 1))
-        everyone = Visits(
-            np.zeros(1, dtype=np.intp), np.arange(len(places))[None], all_queries=True
-        )
-        found = self.frame.look(self.frame.queries(places), everyone)[0]
-        pairs = found.size
+        visits = Visits(np.zeros(1, dtype=np.intp), np.arange(len(places))[None], all_queries=True)
+        products = self.frame.look(self.frame.queries(places), visits)[0]
+        pairs = products.size
         itself = (np.arange(len(places)), places)
-        found[itself] = -np.inf
+        products[itself] = -np.inf
         left = np.arange(len(places))
         if label >= 0:
-            left = np.flatnonzero(~self._certified(found, places, begin, end))
+            left = np.flatnonzero(~self._certified(products, places, begin, end))
         certified = np.delete(places, left)
-        places, found = places[left], found[left] if len(certified) else found
+        places, products = places[left], products[left] if len(certified) else products
         bounds = np.full(len(places), np.inf)
-        n = found.shape[1]
+        n = products.shape[1]
         if n > self.k:
-            bounds = self.frame.at_most(kth_at_least(found, self.k), places)
+            bounds = self.frame.at_most(kth_at_least(products, self.k), places)
         fine = np.ones(len(places), dtype=bool)
         if self.frame.dtype == np.float32:
             fine = self.frame.resolves(bounds, places)
-        # Its own point may hold other rows.
-        found[np.arange(len(places)), places] = 0
+        # The point of the query may hold other samples.
+        products[np.arange(len(places)), places] = 0
         within = self.frame.above(bounds, places) / -2
         within[~fine] = np.inf
-        near = found >= np.nextafter(within.astype(found.dtype), -np.inf)[:, None]
+        near = products >= np.nextafter(within.astype(products.dtype), -np.inf)[:, None]
         owner, neighbours = np.divmod(np.flatnonzero(near), n)
         offsets = np.concatenate(([0], np.cumsum(np.bincount(owner, minlength=len(places))[fine])))
-        return PairwiseResult(
-            certified, Candidates(places[fine], offsets, neighbours, pairs), places[~fine]
-        )
+        candidates = Candidates(places[fine], offsets, neighbours, pairs)
+        return PairwiseResult(certified, candidates, places[~fine])
 
-    def _certified(self, found: Floats, places: Ints, begin: int, end: int) -> Bools:
-        """Tell which queries have k rows of their class nearer than any other."""
+    def _certified(self, products: Floats, places: Ints, begin: int, end: int) -> Bools:
+        """Return which queries have k samples of their class nearer than any other class."""
         nearest = np.full(len(places), -np.inf)
-        for others in (found[:, :begin], found[:, end:]):
+        for others in (products[:, :begin], products[:, end:]):
             if others.shape[1]:
                 nearest = np.maximum(nearest, others.max(axis=1))
         enemy = np.minimum(self.frame.at_least(nearest, places), self.ceiling)
-        # Rounded up, so that the comparison proves what it shall.
+        # Rounded up, so that a comparison is a proof.
         bounds = self.frame.rounding.clipped(self.frame.below(enemy, places))
-        least = np.nextafter((bounds / -2).astype(found.dtype), np.inf)
-        friends = found[:, begin:end]
+        least = np.nextafter((bounds / -2).astype(products.dtype), np.inf)
+        friends = products[:, begin:end]
         enough = np.zeros(len(places), dtype=bool)
         if friends.shape[1] > self.k:
             enough = kth_at_least(friends, self.k) > least
-        # Where that does not tell, they are counted, each with the rows on it.
+        # If that proves nothing, the nearer points are counted, each with the samples on it.
         few = np.flatnonzero(~enough)
         nearer = friends[few] > least[few, None]
-        # Other rows on its own point are nearer than an enemy that is anywhere else.
-        together = np.where(enemy[few] > 0, self.weights[places[few]] - 1, 0)
-        counts = count(nearer, self.weights[begin:end]) + together
+        # Other samples on the query's point are nearer than an enemy anywhere else.
+        duplicates = np.where(enemy[few] > 0, self.weights[places[few]] - 1, 0)
+        counts = count(nearer, self.weights[begin:end]) + duplicates
         enough[few] = counts >= self.k
         return enough

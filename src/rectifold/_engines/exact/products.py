@@ -1,4 +1,4 @@
-"""Points in leaves, and their products with queries, which tell squared distances."""
+"""Matrix products of queries and leaves, which bound squared distances (see `rounding`)."""
 
 from dataclasses import dataclass, replace
 
@@ -17,46 +17,46 @@ from rectifold._engines.exact.leaves import EMPTY, Leaves, Visits, one_leaf, par
 from rectifold._engines.rounding import Rounding, rounding, underflow
 from rectifold._engines.threads import Workers, scratch
 
-#: Sparse points are kept as dense blocks while those take at most so many bytes.
+#: Sparse points are stored as dense blocks up to this number of bytes.
 _BLOCK = 1 << 26
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Frame:
-    """Points in leaves, in coordinates in which their products are taken."""
+    """Points in leaves, and the coordinates of their products."""
 
     coordinates: Coordinates
     leaves: Leaves
     dtype: np.dtype[np.floating]
-    #: How far products can be wrong.
+    #: Bounds of the error of products.
     rounding: Rounding
-    #: Leaves as the right side of products, where they are kept: a leaf's points are the
-    #: columns of a matrix, which makes products with few queries twice as fast. Of sparse
-    #: points one matrix a leaf, without the two more columns.
+    #: Right sides of products, if stored: the points of a leaf are the columns of a matrix, which
+    #: makes products with few queries twice as fast. For sparse points one matrix per leaf,
+    #: without the two additional columns.
     stored: Floats | list[Matrix] | None
     #: |x|^2 by place.
     squares: Floats
-    #: Whether the leaves' sketch of the points is their coordinates; the part of its length by
-    #: which rounding can have moved a point there; and its squared length there, by place.
+    #: See `coordinates.Sketch`.
     plain: bool
     blur: float
+    #: Squared lengths of the sketch, by place.
     sketch_squares: Floats
 
     @property
     def usable(self) -> bool:
-        """Whether the bounds prove anything."""
+        """Return whether the bounds prove anything."""
         return self.rounding.usable
 
     def queries(self, places: Ints, bounds: Floats | float = 0.0) -> "Queries":
-        """Points as the left side of products, each with its bound; a last row is nobody."""
+        """Return points as left sides of products, with their bounds, and a row of padding."""
         n, d = len(places), self.coordinates.values.shape[1]
         bounds = self.rounding.clipped(np.asarray(bounds))
         first = np.append((bounds - self.squares[places]) / 2, -4 * self.rounding.reach)
         first = first.astype(self.dtype)
         left = self._points(places)
         if self.coordinates.sparse:
-            nobody = sparse.csr_array((1, d), dtype=self.dtype)
-            return Queries(sparse.vstack((left, nobody), format="csr"), first)
+            padding = sparse.csr_array((1, d), dtype=self.dtype)
+            return Queries(sparse.vstack((left, padding), format="csr"), first)
         whole = np.zeros((n + 1, d + 2), dtype=self.dtype)
         whole[:n, :d] = left
         whole[:, d] = first
@@ -64,20 +64,9 @@ class Frame:
         return Queries(whole, first)
 
     def look(self, queries: "Queries", visits: Visits) -> Floats:
-        """Products of queries with the leaves they visit.
+        """Return (b - squared distance) / 2 of shape (n_blocks, n_queries, leaf size).
 
-        Parameters
-        ----------
-        queries : Queries
-            As `queries` gives them.
-        visits : Visits
-            Who looks at which leaf.
-
-        Returns
-        -------
-        ndarray of shape (n_blocks, n_queries, size of a leaf)
-            (b - squared distance) / 2; far below zero at an empty slot, and for nobody.
-            Good until the next call in this thread.
+        Empty slots and padding are far below zero. Valid until the next call in this thread.
         """
         if self.coordinates.sparse:
             return np.stack([self._sparse_product(queries, visits, n) for n in range(len(visits))])
@@ -87,7 +76,7 @@ class Frame:
         else:
             shape = (*visits.queries.shape, queries.points.shape[1])
             left = scratch("left", shape, self.dtype)
-            # What is out of range is clipped only because that needs no copy.
+            # No index is out of range; "clip" is the mode that needs no copy.
             queries.points.take(visits.queries, axis=0, out=left, mode="clip")
         return _product(left, targets)
 
@@ -103,12 +92,12 @@ class Frame:
         return found
 
     def _columns(self, leaf: int) -> Matrix:
-        """Points of a leaf as columns of a sparse matrix."""
+        """Return the points of a leaf as columns of a sparse matrix."""
         places = np.arange(leaf * self.leaves.size, (leaf + 1) * self.leaves.size)
         return sparse.csr_array(self._points(places).T)
 
-    def at_home(self, leaves: slice) -> Floats:
-        """Products of all points of some leaves with those of their own leaf, without bounds."""
+    def within_leaves(self, leaves: slice) -> Floats:
+        """Return products of all pairs within each of some leaves, without bounds."""
         size = self.leaves.size
         numbers = np.arange(leaves.start, leaves.stop)
         if self.stored is None or isinstance(self.stored, list):
@@ -122,7 +111,7 @@ class Frame:
         return _product(queries, targets)
 
     def _targets(self, leaves: Ints) -> Floats:
-        """Leaves as the right side of products."""
+        """Return leaves as right sides of products."""
         if self.stored is None or isinstance(self.stored, list):
             return self.in_leaves(leaves)
         first, last = int(leaves[0]), int(leaves[-1])
@@ -131,7 +120,7 @@ class Frame:
         return self.stored.take(leaves, axis=0)
 
     def in_leaves(self, leaves: Ints) -> Floats:
-        """Bring the points of some leaves into the form of targets."""
+        """Compute right sides of products for some leaves."""
         size, d = self.leaves.size, self.coordinates.values.shape[1]
         places = (leaves[:, None] * size + np.arange(size)).ravel()
         targets = np.empty((len(leaves), d + 2, size), dtype=self.dtype)
@@ -146,48 +135,48 @@ class Frame:
         return self.coordinates.of(self.leaves.order[places], self.dtype)
 
     def _last(self, places: Ints) -> Floats:
-        # An empty slot holds some point's coordinates, and is far away from all: products with
-        # those coordinates are less than the reach.
+        # An empty slot holds the coordinates of some point, whose products are below the reach, so
+        # that this makes it far away from all queries.
         empty = self.leaves.order[places] == EMPTY
         return np.where(empty, -4 * self.rounding.reach, self.squares[places] / -2)
 
     def near(self, places: Ints, bounds: Floats, which: Ints) -> Bools:
-        """Tell which leaves can hold a point within the bounds of each query."""
+        """Return which leaves can hold a point within the bounds of each query."""
         radii = np.sqrt(self.above(bounds, places))
         radii += self.blur * np.sqrt(self.squares[places])
         return self.leaves.near(places, self.sketch_squares[places], radii, which)
 
     def nearest(self, places: Ints, which: Ints, count: int) -> Bools:
-        """Tell which leaves have the nearest centres."""
+        """Return which leaves have the nearest centres."""
         return self.leaves.nearest(places, which, count)
 
     def below(self, bounds: Floats, places: Ints) -> Floats:
-        """For each query the bound that proves a point nearer than `bounds`."""
+        """See `Rounding.below`."""
         lower: Floats = self.rounding.below(bounds, self.squares[places])
         return lower
 
     def above(self, bounds: Floats, places: Ints) -> Floats:
-        """For each query the bound that proves a point not nearer than `bounds`."""
+        """See `Rounding.above`."""
         higher: Floats = self.rounding.above(bounds, self.squares[places])
         return higher
 
     def at_most(self, found: Floats, places: Ints) -> Floats:
-        """What the squared distance of a product without a bound is at most."""
+        """Return upper bounds of squared distances from products; infinite for empty slots."""
         most = self.rounding.at_most(found, self.squares[places])
         return np.where(self.rounding.is_empty(found), np.inf, most)
 
     def at_least(self, found: Floats, places: Ints) -> Floats:
-        """What the squared distance of a product without a bound is at least."""
+        """See `Rounding.at_least`."""
         least: Floats = self.rounding.at_least(found, self.squares[places])
         return least
 
     def resolves(self, bounds: Floats, places: Ints) -> Bools:
-        """Whether rounding is small beside the bounds, query by query."""
+        """See `Rounding.resolves`."""
         fine: Bools = self.rounding.resolves(bounds, self.squares[places])
         return fine
 
     def finer(self) -> "Frame":
-        """The same points in float64, computed when asked for."""
+        """Return the same points in float64, computed on demand."""
         dtype = np.dtype(np.float64)
         order = self.leaves.order
         squares = np.empty(len(order))
@@ -208,9 +197,9 @@ class Frame:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Queries:
-    """Some points as the left side of products, and after the last of them nobody."""
+    """Points as left sides of products, and a last row of padding."""
 
-    #: Dense with the two more columns, or sparse without.
+    #: Dense with the two additional columns, or sparse without.
     points: Matrix
     #: The first of those columns.
     first: Floats
@@ -219,25 +208,7 @@ class Queries:
 def build(
     values: Matrix, classes: Ints, size: int | None, workers: Workers, *, unit_length: bool
 ) -> Frame:
-    """Bring points into float32 coordinates and into leaves.
-
-    Parameters
-    ----------
-    values : {ndarray, csr_array} of shape (n_points, n_columns)
-        Float64 points.
-    classes : ndarray of shape (n_points,)
-        Their classes.
-    size : int or None
-        Slots of a leaf; None for all points in one.
-    workers : Workers
-        Share the work.
-    unit_length : bool
-        Whether all points have length one, and so need no centre.
-
-    Returns
-    -------
-    Frame
-    """
+    """Put points into leaves of `size` slots, or all into one for None, with float32 products."""
     dtype = np.dtype(np.float32)
     d = values.shape[1]
     coordinates = fit_coordinates(values, unit_length=unit_length)
@@ -273,11 +244,11 @@ def build(
     step = max(1, ROWS // leaves.size)
     starts = range(0, leaves.n, step)
 
-    def keep(at: int) -> None:
+    def store(at: int) -> None:
         some = np.arange(at, min(at + step, leaves.n))
         stored[at : at + step] = frame.in_leaves(some)
 
-    for _ in workers.map(keep, starts):
+    for _ in workers.map(store, starts):
         pass
     return replace(frame, stored=stored)
 

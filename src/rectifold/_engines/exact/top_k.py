@@ -4,27 +4,16 @@ import numpy as np
 
 from rectifold._core.utils import Bools, Floats, Ints
 
-#: A row is cut into so many times k strides; fewer would find too little, more cost more.
+#: A wide row is cut into this multiple of k strides; fewer are less precise, more are slower.
 STRIDES = 4
 
 
 def kth_at_least(block: Floats, k: int) -> Floats:
-    """Give for every row a number that its k-th largest entry is at least, and hardly more.
+    """Return for every row a lower bound of its k-th largest entry, and rarely far below it.
 
-    Of a wide row the largest entry of each of many strides is taken, and the k-th largest of
-    those: k entries are as large. Two of the k largest seldom share a stride, so that
-    the result has a rank little beyond k; and it takes a tenth of the time of a selection.
-
-    Parameters
-    ----------
-    block : ndarray of shape (n_rows, n_columns)
-        Numbers, at least `k` columns.
-    k : int
-        From 1 on.
-
-    Returns
-    -------
-    ndarray of shape (n_rows,)
+    Of a wide row it is the k-th largest of the maxima of many strides. Two of the k largest entries
+    seldom share a stride, so that the bound has a rank little beyond k; and it takes a tenth of the
+    time of a selection. `block` must have at least k columns.
     """
     n, width = block.shape
     strides = STRIDES * (k + 1)
@@ -39,22 +28,13 @@ def kth_at_least(block: Floats, k: int) -> Floats:
 
 
 def count(mask: Bools, weights: Ints) -> Ints:
-    """Add up, along the last axis, the weights where a mask is true.
+    """Return the sums, along the last axis, of the weights where `mask` is true.
 
-    Parameters
-    ----------
-    mask : ndarray of bool of shape (..., n_rows, n_columns)
-        What is counted.
-    weights : ndarray of int of shape (..., n_columns)
-        How often each counts.
-
-    Returns
-    -------
-    ndarray of int of shape (..., n_rows)
+    `mask` has the shape (..., n_rows, n_columns), `weights` (..., n_columns).
     """
     if weights.max(initial=1) == 1:
         return np.asarray(np.count_nonzero(mask, axis=-1))
-    # PairwiseResult numbers far below 2^53 are exact in a product of float64, and below 2^24 in one
+    # Whole numbers far below 2^53 are exact in a product of float64, and below 2^24 in one
     # of float32, which is twice as fast.
     small = weights.sum(axis=-1).max() < 2**24
     dtype = np.float32 if small else np.float64
