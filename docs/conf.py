@@ -6,7 +6,6 @@ same link in a checkout and on the site.
 
 import os
 import sys
-from importlib.util import find_spec
 from pathlib import Path
 
 import rectifold
@@ -35,7 +34,10 @@ extensions = [
     "pictures",
 ]
 root_doc = "docs/index"
-include_patterns = ["docs/**", "results/**.md", "CHANGELOG.md", "CONTRIBUTING.md"]
+include_patterns = [
+    *("docs/**", "results/**.md", "experiments/README.md"),
+    *("CHANGELOG.md", "CONTRIBUTING.md"),
+]
 exclude_patterns = ["docs/_*", "**/sg_execution_times*", "build", ".*", "rectifold-demo", "src"]
 # As in docstrings of scikit-learn: `alpha` is a name in code.
 default_role = "literal"
@@ -52,8 +54,6 @@ nitpick_ignore_regex = [
 
 templates_path = [str(ROOT / "docs" / "_templates")]
 autosummary_generate = True
-# The pages on deep networks can be written without them.
-autodoc_mock_imports = [name for name in ("torch",) if find_spec(name) is None]
 autodoc_typehints = "none"
 autodoc_member_order = "bysource"
 maximum_signature_line_length = 70

@@ -1,7 +1,7 @@
 """Settings chosen from the data beside no cleaning and plain bagging: runs, and what they show.
 
-    python benchmarks/adaptive.py run STORE DATA_HOME [DATASET ...]
-    python benchmarks/adaptive.py report [STORE] [BASELINES]
+    python -m experiments.adaptive.adaptive run STORE DATA_HOME [DATASET ...]
+    python -m experiments.adaptive.adaptive report [STORE] [BASELINES]
 
 `run` fills a store with what ``rectifold bench run`` with these methods would put there (``-m
 GMR-adaptive,GMR-ensemble,Subsampling,Bagging``), the same but for the seconds, in half the time:
@@ -34,7 +34,7 @@ from rectifold.bench._worker import row_of, scores_of, sizes_of
 from rectifold.model_selection._registry import CLASSIFIERS, METHODS, WRAPPERS, Entry
 from rectifold.report._wording import equation, number
 
-RESULTS = Path(__file__).parents[1] / "results"
+RESULTS = Path(__file__).parents[2] / "results"
 #: The paper's sets under 5,000 rows.
 SETS = (
     *("ecoli", "car_eval_4", "car_eval_34", "solar_flare_m0", "yeast_me2", "libras_move"),

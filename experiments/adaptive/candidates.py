@@ -1,7 +1,7 @@
 """Which settings RectifiedClassifier should choose from: a pool tried, and left-out sets to judge.
 
-    python benchmarks/candidates.py run [DATA_HOME]     # goes on where it was stopped
-    python benchmarks/candidates.py report
+    python -m experiments.adaptive.candidates run [DATA_HOME]     # goes on where it was stopped
+    python -m experiments.adaptive.candidates report
 
 `run` tries every setting of a pool on the paper's sets under 5,000 rows, split as in the paper's
 experiment: what the search inside the training part shows of it, and the AUPRC on the test part of
@@ -18,12 +18,12 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from adaptive import SETS
 from imblearn.over_sampling import SMOTE, SVMSMOTE, RandomOverSampler
 from joblib import Parallel, delayed
 from sklearn.base import clone
 from threadpoolctl import threadpool_limits
 
+from experiments.adaptive.adaptive import SETS
 from rectifold import GMR, RectifiedClassifier
 from rectifold.bench._data import load, paper_sources
 from rectifold.bench._protocols import prepare
@@ -31,7 +31,7 @@ from rectifold.model_selection._candidates import candidates
 from rectifold.model_selection._registry import CLASSIFIERS
 from rectifold.model_selection._scores import score
 
-RESULTS = Path(__file__).parents[1] / "results" / "adaptive" / "candidates.jsonl"
+RESULTS = Path(__file__).parents[2] / "results" / "adaptive" / "candidates.jsonl"
 #: Those of the paper's classifiers that a pool of settings can be tried with in minutes.
 MODELS = ("KNN", "LR", "SVM", "DT", "XGB")
 SEEDS = (42, 0, 1)

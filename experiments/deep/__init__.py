@@ -1,1 +1,1 @@
-"""The paper's deep experiments: a diffusion model for tables, and long-tailed images."""
+"""The paper's experiments with deep networks: TabDDPM for tables, and long-tailed images."""

@@ -12,8 +12,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rectifold.cli.terminal import progress
-
 if TYPE_CHECKING:
     from experiments.deep.longtail import LongTailed
     from rectifold.bench import Source, Store
@@ -81,9 +79,7 @@ def tabddpm(
     timesteps: Annotated[int, typer.Option(min=2, help="Diffusion steps.")] = 1000,
     embedding: Annotated[
         int | None,
-        typer.Option(
-            min=2, help="Width of the embedding; default: 128, and more for wide tables."
-        ),
+        typer.Option(min=2, help="Width of the embedding; default: 128, and more for wide tables."),
     ] = None,
     device: DeviceOption = None,
     retry: RetryOption = False,
@@ -105,9 +101,7 @@ def tabddpm(
         raise typer.BadParameter(f"--embedding must be even, not {embedding}")
     if categorical and not csv:
         raise typer.BadParameter("--categorical needs --csv, a table of your own")
-    model = TabDDPM(
-        iterations=iterations, timesteps=timesteps, embedding=embedding, device=device
-    )
+    model = TabDDPM(iterations=iterations, timesteps=timesteps, embedding=embedding, device=device)
     seeds = _seeds(seed)
     with _errors_as_usage():
         find_device(device)
@@ -319,8 +313,9 @@ def _run(
 ) -> None:
     """Add the rows of an experiment to its store, each as soon as it is computed."""
     from experiments.deep.records import DEEP, check_mixture
-    from rectifold.bench import Store
+    from rectifold.bench import BenchError, Store
     from rectifold.bench._store import OK
+    from rectifold.cli.terminal import progress
 
     store = Store(folder, DEEP)
     with _errors_as_usage():
@@ -332,6 +327,8 @@ def _run(
     except KeyboardInterrupt:
         print(f"stopped; {_summary(store, cells)}; call again to resume", file=sys.stderr)
         raise typer.Exit(130) from None
+    except BenchError as error:
+        raise typer.BadParameter(str(error)) from error
     if not quiet:
         print(_summary(store, cells))
 

@@ -1,4 +1,4 @@
-"""A step that is done thousands of times: on a GPU it is recorded once and replayed."""
+"""Repeat one training or sampling step; on a GPU it is recorded as a CUDA graph and replayed."""
 
 from __future__ import annotations
 
@@ -9,27 +9,27 @@ from typing import Any
 
 import torch
 
-#: Steps that are done before one is recorded: libraries set themselves up in the first.
-_WARM = 3
+#: Steps before one is recorded: libraries initialise themselves in the first ones.
+_WARM_UP = 3
 
 
 class Repeated:
-    """A step without arguments that works on buffers; on CUDA a graph of it is replayed.
+    """A step without arguments that changes buffers in place; on CUDA, a graph of it is replayed.
 
-    Where no graph can be made, the step is called as it is.
+    If no graph can be recorded, the step is called each time.
 
     Parameters
     ----------
     step : callable
-        Changes tensors in place, and asks nothing of them. One that could not be recorded may
-        have set gradients: clear them first, not last.
+        Changes tensors in place, and never reads a value on the host. A step whose recording
+        failed may have left gradients: it must clear them first, not last.
     device : torch.device
-        Where they are.
+        Device of the tensors.
     stream : torch.cuda.Stream, optional
-        The one that is current whenever this is called, if it is not the device's own. A graph
-        can't be recorded on that: without `stream` the first steps are done on another.
+        The stream that is current at each call, if it is not the default stream. A graph can't be
+        recorded on the default stream, so without `stream` the first steps run on a side stream.
     records : bool, default=True
-        Whether steps are recorded, where the device is CUDA.
+        Whether steps are recorded on CUDA.
     """
 
     def __init__(
@@ -41,73 +41,72 @@ class Repeated:
         records: bool = True,
     ) -> None:
         self.step, self.device = step, device
-        self._left = _WARM
+        self._left = _WARM_UP
         self._graph: Any = None
         self._records = records and device.type == "cuda"
-        self._aside = self._records and stream is None
-        self._stream = torch.cuda.Stream(device) if self._aside else stream
+        self._on_side = self._records and stream is None
+        self._stream = torch.cuda.Stream(device) if self._on_side else stream
 
     @property
     def recorded(self) -> bool:
-        """Whether steps are replays."""
+        """Whether calls replay a recorded graph."""
         return self._graph is not None
 
     def __call__(self) -> None:
-        """Do the step once."""
+        """Run the step once."""
         if self._records and self._left == 0 and self._graph is None:
             self._record()
         self._left = max(0, self._left - 1)
         if self._graph is not None:
             self._graph.replay()
-        elif self._aside:
-            self._do_aside()
+        elif self._on_side:
+            self._run_on_side_stream()
         else:
             self.step()
 
     def end(self) -> None:
-        """Let go of the step and its graph, whose memory is the device's again."""
+        """Drop the step and its graph, and with them the memory that they hold."""
         self.step, self._graph, self._records = _ended, None, False
 
-    def _do_aside(self) -> None:
-        here = torch.cuda.current_stream(self.device)
-        self._stream.wait_stream(here)
+    def _run_on_side_stream(self) -> None:
+        current = torch.cuda.current_stream(self.device)
+        self._stream.wait_stream(current)
         with torch.cuda.stream(self._stream):
             self.step()
-        here.wait_stream(self._stream)
+        current.wait_stream(self._stream)
 
     def _record(self) -> None:
         try:
             self._graph = _graph_of(self.step, self.device, self._stream)
-        except RuntimeError as problem:
-            self._records = self._aside = False
-            reason = next(iter(str(problem).splitlines()), type(problem).__name__)
+        except RuntimeError as error:
+            self._records = self._on_side = False
+            reason = next(iter(str(error).splitlines()), type(error).__name__)
             warnings.warn(
-                f"steps are done one by one, which is slower, since none could be recorded: "
-                f"{reason}",
+                f"no CUDA graph could be recorded, so each step is launched anew: {reason}",
                 RuntimeWarning,
                 stacklevel=3,
             )
 
 
 def _ended() -> None:
-    raise RuntimeError("no step can follow: they were ended.")
+    raise RuntimeError("no step may follow after end().")
 
 
 def _graph_of(step: Callable[[], None], device: torch.device, stream: Any) -> Any:
-    """Record a step on the stream where it was done before; it is not done by that."""
+    """Record a step on the stream where it ran before; recording does not run it."""
     graph = torch.cuda.CUDAGraph()
-    # Were a graph that nobody needs any more thrown away meanwhile, both would be lost.
+    # If another graph were freed during the recording, both would be invalid.
     gc.collect()
-    collects = gc.isenabled()
+    was_enabled = gc.isenabled()
     gc.disable()
     try:
-        # The first puts the stream back should the end of recording fail.
+        # The first restores the stream if the recording fails.
         with (
             torch.cuda.stream(torch.cuda.current_stream(device)),
             torch.cuda.graph(graph, stream=stream, capture_error_mode="thread_local"),
         ):
             step()
     finally:
-        if collects:
+        if was_enabled:
             gc.enable()
     return graph

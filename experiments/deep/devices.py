@@ -1,4 +1,4 @@
-"""Where networks are trained: a CUDA device if there is one, or the CPU; and work with a seed."""
+"""The device that networks are trained on, and a context with a seed and TF32."""
 
 from __future__ import annotations
 
@@ -12,17 +12,7 @@ from rectifold._engines.gpu import devices
 
 
 def find_device(name: Any = None) -> torch.device:
-    """Find the device that is meant.
-
-    Parameters
-    ----------
-    name : str, torch.device or None
-        None takes a CUDA device if torch sees one, and else the CPU.
-
-    Returns
-    -------
-    torch.device
-    """
+    """Return a torch device; None means CUDA if torch sees a CUDA device, else the CPU."""
     if name is None and not torch.cuda.is_available():
         return torch.device("cpu")
     device = devices.find("cuda" if name is None else name)
@@ -31,23 +21,16 @@ def find_device(name: Any = None) -> torch.device:
     return device
 
 
-def called(device: torch.device) -> str:
-    """Give what a device is called: of a GPU the product, else the kind."""
+def device_name(device: torch.device) -> str:
+    """Return the product name of a GPU, or "cpu"."""
     return str(torch.cuda.get_device_name(device) if device.type == "cuda" else device.type)
 
 
 @contextlib.contextmanager
 def working(device: torch.device, seed: int) -> Iterator[None]:
-    """Work on a device with random numbers from a seed, and TF32 for products of float32.
+    """Seed torch's generators of a device and use TF32 for products of float32.
 
-    What the program around has chosen, and its random numbers, are put back.
-
-    Parameters
-    ----------
-    device : torch.device
-        The CPU or a CUDA device.
-    seed : int
-        For torch's own generators of that device, which networks and dropout use.
+    The previous settings and the states of the generators are restored on exit.
     """
     if device.type == "cpu":
         with torch.random.fork_rng(devices=[]):
@@ -63,7 +46,7 @@ def working(device: torch.device, seed: int) -> Iterator[None]:
         try:
             yield
         finally:
-            # What was taken over from a wider setting is taken over again.
+            # A value inherited from the wider setting must be inherited again.
             matmul.fp32_precision = "none"
             if matmul.fp32_precision != before:
                 matmul.fp32_precision = before

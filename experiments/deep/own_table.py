@@ -1,4 +1,4 @@
-"""A table of one's own becomes a set for a diffusion model: numbers, codes, nothing missing."""
+"""Read a table of your own for the experiment with TabDDPM."""
 
 from __future__ import annotations
 
@@ -13,74 +13,65 @@ from rectifold._core.utils import did_you_mean
 from rectifold.bench._data import Source, read_table
 from rectifold.model_selection._registry import BenchError
 
-#: The classifier tells no more values of a column that names something from each other.
-MOST_NAMES = 255
-#: Fewer rows of a class leave too few to train on, of which GMR may remove some.
-LEAST_ROWS = 10
+#: Most categories of a column that the classifier distinguishes.
+MAX_CATEGORIES = 255
+#: Minimum size of a class: GMR may remove some of the samples that the split leaves.
+MIN_CLASS_SIZE = 10
 
 
-def own(source: Source, categorical: Sequence[str] = ()) -> Table:
-    """Read a table of one's own.
+def load_own(source: Source, categorical: Sequence[str] = ()) -> Table:
+    """Read a table of your own; the rarer of its two classes is the positive one.
 
-    Parameters
-    ----------
-    source : Source
-        Where it is, and its column of labels; the rarer of two classes is to be found.
-    categorical : sequence of str
-        Columns whose numbers name something. Columns of text, of bool, and of two values do
-        anyhow.
-
-    Returns
-    -------
-    Table
-        What names something is coded; a missing text is a text like others.
+    Columns of text, of bool and of two values are categorical, and so are those that
+    `categorical` names; a missing text is a category of its own.
     """
     if source.name in SETS:
         raise BenchError(
-            f"{source.name!r} is one of the paper's sets, whose figures would stand beside those "
-            f"of {source.path!r}: give yours another name"
+            f"{source.name!r} is the name of one of the paper's data sets: rename {source.path!r}"
         )
-    columns, y, rarer = read_table(source, LEAST_ROWS)
+    columns, y, positive = read_table(source, MIN_CLASS_SIZE)
     where, names = repr(source.path), [str(name) for name in columns]
     for name in categorical:
         if name not in names:
             raise BenchError(f"{where} has no column {name!r}{did_you_mean(name, names)}")
     coded: dict[str, Any] = {}
-    named = []
+    categories = []
     for name in names:
         values, what = columns[name], f"column {name!r} of {where}"
-        if name in categorical or _names_something(values):
+        if name in categorical or _is_categorical(values):
             coded[name] = _codes(values, what)
-            named.append(name)
+            categories.append(name)
         else:
             coded[name] = _numbers(values, what)
-    return Table(source.name, f"{rarer} against the rest", pd.DataFrame(coded), y, tuple(named))
+    return Table(
+        source.name, f"{positive} against the rest", pd.DataFrame(coded), y, tuple(categories)
+    )
 
 
-def _names_something(values: Any) -> bool:
+def _is_categorical(values: Any) -> bool:
     return values.dtype.kind not in "iufmM" or values.nunique() <= 2
 
 
 def _codes(values: Any, what: str) -> Any:
-    codes, names = pd.factorize(values.astype("string"), sort=True, use_na_sentinel=False)
-    if len(names) > MOST_NAMES:
+    codes, categories = pd.factorize(values.astype("string"), sort=True, use_na_sentinel=False)
+    if len(categories) > MAX_CATEGORIES:
         raise BenchError(
-            f"{what} names {len(names):,} different things, and {MOST_NAMES} are the most here: "
-            "leave it out, or make numbers or groups of it"
+            f"{what} has {len(categories):,} categories, and at most {MAX_CATEGORIES} are "
+            "supported: leave it out, group its categories, or convert it to numbers"
         )
     return codes.astype(np.int64)
 
 
 def _numbers(values: Any, what: str) -> Any:
-    lost = values.isna()
-    if not lost.any():
-        # Times are numbers, in whatever unit.
+    invalid = values.isna()
+    if not invalid.any():
+        # Times become numbers, in any unit.
         times = values.dtype.kind in "mM"
         numbers = (values.astype("int64") if times else values).to_numpy(np.float64)
-        lost = ~np.isfinite(numbers)
-        if not lost.any():
+        invalid = ~np.isfinite(numbers)
+        if not invalid.any():
             return numbers
     raise BenchError(
-        f"{what} has {int(lost.sum()):,} missing or infinite values, and a diffusion model takes "
-        "none: fill them, or leave such rows out"
+        f"{what} has {int(invalid.sum()):,} missing or infinite values: fill them, or drop these "
+        "rows"
     )

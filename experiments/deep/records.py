@@ -1,4 +1,4 @@
-"""What the store of the deep experiments holds: a row for every classifier that was tested."""
+"""The columns of the store of the deep experiments: one row per fitted classifier."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from rectifold.model_selection._registry import BenchError
 
 #: The two experiments.
 TABDDPM, LONGTAIL = "tabddpm", "longtail"
-#: What a classifier is trained on, where there is a diffusion model.
+#: The training data of a classifier in the experiment with TabDDPM.
 REAL, SYNTHETIC, BOTH = "real", "synthetic", "synthetic and real"
 LIBRARIES = ("rectifold", "torch", "scikit-learn", "numpy", "pandas")
 
@@ -27,9 +27,9 @@ DEEP = Layout(
             ("experiment", pa.string()),
             ("dataset", pa.string()),
             ("method", pa.string()),
-            # Real rows, made-up ones, or both; for images, features or pixels.
+            # Real or synthetic samples, or both; for images, pixels or features.
             ("trained_on", pa.string()),
-            # Which of several drawn from one model, from 1; 0 where nothing is drawn.
+            # Number of the draw from one model, from 1; 0 if nothing is drawn.
             ("sample", pa.int64()),
             ("seed", pa.int64()),
             ("target", pa.string()),
@@ -46,7 +46,7 @@ DEEP = Layout(
             ("class_accuracies", pa.string()),
             ("rows_before", pa.int64()),
             ("rows_after", pa.int64()),
-            # How many rows of each class went.
+            # Samples of each class that GMR removed.
             ("removed", pa.string()),
             ("metric", pa.string()),
             ("train_rows", pa.int64()),
@@ -68,63 +68,44 @@ DEEP = Layout(
 )
 
 
-def refuse_mixture(
+def check_mixture(
     store: Store,
     experiment: str,
     settings: Mapping[str, Any],
     fingerprints: Mapping[str, str],
 ) -> None:
-    """Refuse to add results to those of other settings, or of other data under the same name.
+    """Raise an error for results of other settings, or of other data of the same name.
 
-    Parameters
-    ----------
-    store : Store
-        Of deep experiments.
-    experiment : str
-        Which one.
-    settings : mapping
-        Those to come, by the names under which rows have them.
-    fingerprints : mapping of str to str
-        Of the data sets to come, by their names.
+    `settings` and `fingerprints` are those of the experiment to run, `fingerprints` by data set.
     """
     frame = store.read()
     frame = frame[(frame["experiment"] == experiment) & frame["dataset"].isin(list(fingerprints))]
-    for dataset, known, mark in frame[["dataset", "settings", "data_fingerprint"]].itertuples(
-        index=False
-    ):
-        if isinstance(mark, str) and mark != fingerprints[dataset]:
+    for dataset, known, fingerprint in frame[
+        ["dataset", "settings", "data_fingerprint"]
+    ].itertuples(index=False):
+        if isinstance(fingerprint, str) and fingerprint != fingerprints[dataset]:
             raise BenchError(
-                f"the store {str(store.folder)!r} has results on other values of {dataset!r}: name "
+                f"the store {str(store.folder)!r} has results on other values of {dataset!r}: use "
                 "another folder"
             )
         before = json.loads(known) if isinstance(known, str) else {}
-        for name, value in settings.items():
-            # As JSON has it: a tuple is a list there.
-            wanted = json.loads(json.dumps(value))
-            if name in before and before[name] != wanted:
-                has, would = (_called(name, one) for one in (before[name], wanted))
+        for name, setting in settings.items():
+            # In JSON a tuple is a list.
+            expected = json.loads(json.dumps(setting))
+            if name in before and before[name] != expected:
+                has, would = (_described(name, value) for value in (before[name], expected))
                 raise BenchError(
                     f"the store {str(store.folder)!r} has results with {has}, and these would have "
-                    f"{would}: name another folder"
+                    f"{would}: use another folder"
                 )
 
 
-def _called(name: str, value: Any) -> str:
+def _described(name: str, value: Any) -> str:
     return f"the default {name}" if value is None else f"{name} {value}"
 
 
 def row(**facts: Any) -> dict[str, Any]:
-    """Complete a row: what is not a number or a text becomes JSON, and when and with what is noted.
-
-    Parameters
-    ----------
-    **facts
-        Values by the names of the columns.
-
-    Returns
-    -------
-    dict
-    """
+    """Return a complete row: lists and dicts as JSON, with versions and the time."""
     plain = {
         name: json.dumps(value) if isinstance(value, dict | list | tuple) else value
         for name, value in facts.items()
@@ -137,6 +118,6 @@ def row(**facts: Any) -> dict[str, Any]:
     }
 
 
-def failed(problem: Exception, **facts: Any) -> dict[str, Any]:
-    """Complete a row of what could not be done."""
-    return row(**facts, status=FAILED, error=f"{type(problem).__name__}: {problem}")
+def failed(error: Exception, **facts: Any) -> dict[str, Any]:
+    """Return the row of a fit that failed."""
+    return row(**facts, status=FAILED, error=f"{type(error).__name__}: {error}")

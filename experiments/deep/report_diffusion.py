@@ -1,4 +1,4 @@
-"""What the experiment with a diffusion model shows: bars, differences, costs."""
+"""The section of the report on TabDDPM: a figure, differences by data set, and costs."""
 
 from __future__ import annotations
 
@@ -16,17 +16,7 @@ from rectifold.report._wording import NOTHING, count, listing, number, pvalue, s
 
 
 def section(rows: pd.DataFrame) -> Section:
-    """Say what it shows.
-
-    Parameters
-    ----------
-    rows : pandas.DataFrame
-        Its rows.
-
-    Returns
-    -------
-    Section
-    """
+    """Return the section on TabDDPM, from the rows of the experiment."""
     # Draws from one model are one result; seeds are the repetitions.
     means = rows.groupby(["dataset", "trained_on", "method", "seed"])["auprc"].mean()
     names = list(dict.fromkeys(rows["dataset"]))
@@ -105,7 +95,7 @@ def section(rows: pd.DataFrame) -> Section:
 
 
 def _times(counts: Any) -> str:
-    """Write how often something was done, which may differ."""
+    """Return how often something was done, in words; the counts may differ."""
     least, most = counts.min(), counts.max()
     return count(most, "time") if least == most else f"{span(least, most)} times"
 
@@ -150,7 +140,7 @@ def _costs(rows: pd.DataFrame, names: list[str]) -> Table:
 
 
 def _embedding(rows: pd.DataFrame) -> str:
-    """Give the width of the embedding, of all models."""
+    """Return the widths of the embeddings of all models."""
     every = [json.loads(text) for text in rows["settings"].dropna().unique()]
     widths = {one.get("embedding_", one.get("embedding")) for one in every} - {None}
     return span(min(widths), max(widths)) if widths else NOTHING

@@ -1,4 +1,4 @@
-"""What the experiment on long-tailed images shows: bars, and a table like the paper's."""
+"""The section of the report on long-tailed images: a figure, and a table like the paper's."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rectifold.bench.report._figures import bars
 from rectifold.report._document import Figure, Part, Section, Table, file_name
 from rectifold.report._wording import NOTHING, count, number, pvalue, span, spread
 
-#: What the paper prints for CIFAR-100-LT: percent, and their standard deviation.
+#: The paper's accuracies on CIFAR-100-LT: percent, and their standard deviation.
 _PAPER = {
     "CE": "37.76 ± 1.43",
     "CB": "29.64 ± 1.15",
@@ -25,17 +25,7 @@ _CLEANED = "GMR-Feature"
 
 
 def section(rows: pd.DataFrame) -> Section:
-    """Say what it shows.
-
-    Parameters
-    ----------
-    rows : pandas.DataFrame
-        Its rows.
-
-    Returns
-    -------
-    Section
-    """
+    """Return the section on long-tailed images, from the rows of the experiment."""
     parts: list[Part] = []
     for name in sorted(set(rows["dataset"])):
         of = rows[rows["dataset"] == name]
@@ -101,7 +91,7 @@ def section(rows: pd.DataFrame) -> Section:
 
 
 def _cleaning(cleaned: pd.DataFrame, told: dict[str, Contrast], beside: dict[str, Contrast]) -> str:
-    """Say what cleaning features did, beside the same classifier on all of them."""
+    """Return a paragraph on what cleaning the features did, beside the same classifier on all."""
     gone = cleaned["rows_before"] - cleaned["rows_after"]
     metric = ", ".join(sorted(set(cleaned["metric"].dropna())))
     differs = [

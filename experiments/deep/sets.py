@@ -1,4 +1,4 @@
-"""The large sets of the paper's comparison with a diffusion model: their targets, their columns."""
+"""The large data sets of the paper's comparison with TabDDPM: their targets and columns."""
 
 from __future__ import annotations
 
@@ -13,12 +13,13 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.model_selection import train_test_split
 from sklearn.pipeline import make_pipeline
 
+from experiments.deep.arrays import read_arrays
 from rectifold._core.utils import Ints, did_you_mean
-from rectifold.bench._data import fingerprint, read_arrays
+from rectifold.bench._data import fingerprint
 from rectifold.bench._protocols import TEST_SHARE
 from rectifold.model_selection._registry import BenchError
 
-#: Of the attacks of NSL-KDD, those by which somebody gets in, from afar (R2L) or further (U2R).
+#: Attacks of NSL-KDD by which an intruder gets access (R2L) or more rights (U2R).
 INTRUSIONS = frozenset(
     (
         *("ftp_write", "guess_passwd", "httptunnel", "imap", "multihop"),
@@ -28,47 +29,35 @@ INTRUSIONS = frozenset(
         *("rootkit", "sqlattack", "xterm"),
     )
 )
-#: Numbers that a text becomes.
+#: Features that a text becomes.
 TOPICS = 64
 
 
 @dataclass(frozen=True)
 class Table:
-    """Rows of a set, and 1 for the class to be found.
+    """A data set with two classes; class 1 is the positive one."""
 
-    Attributes
-    ----------
-    name : str
-        As the paper has it, where it has it.
-    target : str
-        What is told from what, in words.
-    X : pandas.DataFrame
-        Numbers, and codes of what has names.
-    y : ndarray of int
-        0 and 1.
-    categorical : tuple of str
-        Columns whose numbers name something.
-    text : str
-        The only column, where it holds texts: they become numbers by what the training part shows.
-    """
-
+    #: Name in the paper, for its data sets.
     name: str
+    #: The classes, in words.
     target: str
+    #: Numbers, and codes of categories.
     X: pd.DataFrame
     y: Ints
     categorical: tuple[str, ...] = ()
+    #: The only column, if it holds texts; `split` turns them into numbers.
     text: str = ""
 
     @property
     def fingerprint(self) -> str:
-        """Of all values: results on other values under the same name do not mix."""
+        """Hash of all values: results on other values of the same name are not mixed."""
         hashes = pd.util.hash_pandas_object(self.X, index=False).to_numpy()
         return fingerprint(hashes.tobytes(), self.y)
 
 
 @dataclass(frozen=True)
 class Parts:
-    """What is trained on, and what is tested on."""
+    """The training part and the test part."""
 
     X_train: pd.DataFrame
     y_train: Ints
@@ -77,20 +66,9 @@ class Parts:
 
 
 def split(table: Table, seed: int) -> Parts:
-    """Divide a table, so that both parts have the same share of the class to be found.
+    """Split a table, stratified, with 80 % to train on.
 
-    Parameters
-    ----------
-    table : Table
-        All rows.
-    seed : int
-        Of the split.
-
-    Returns
-    -------
-    Parts
-        80 % to train on. Texts are numbers there: TF-IDF of the training part, reduced to its
-        `TOPICS` leading components.
+    Texts become TF-IDF, fitted on the training part and reduced to its `TOPICS` components.
     """
     X_train, X_test, y_train, y_test = train_test_split(
         table.X, table.y, test_size=TEST_SHARE, stratify=table.y, random_state=seed
@@ -110,31 +88,20 @@ def split(table: Table, seed: int) -> Parts:
 
 
 def load(name: str, home: str | Path) -> Table:
-    """Read a set.
-
-    Parameters
-    ----------
-    name : str
-        One of `SETS`.
-    home : path-like
-        The folder with their files.
-
-    Returns
-    -------
-    Table
-    """
+    """Read one of `SETS` from its file in the folder `home`."""
     if name not in SETS:
-        raise BenchError(f"there is no set {name!r}{did_you_mean(name, list(SETS), list_all=True)}")
+        known = did_you_mean(name, list(SETS), list_all=True)
+        raise BenchError(f"there is no data set {name!r}{known}")
     file, make = SETS[name]
     path = Path(home) / file
     if not path.is_file():
-        raise BenchError(f"{str(path)!r} is not there: name the folder that has it (--data-home)")
+        raise BenchError(f"there is no file {str(path)!r}: pass its folder as --data-home")
     return make(path)
 
 
 def _covtype(path: Path) -> Table:
     X, y, names = _arrays(path)
-    # 4 and 40 columns of which one is 1 are two columns that name something.
+    # 4 and 40 one-hot columns are two categorical ones.
     coded = pd.DataFrame(X[:, :10].astype(np.float64), columns=names[:10])
     for name, columns in (("wilderness_area", slice(10, 14)), ("soil_type", slice(14, 54))):
         coded[name] = X[:, columns].argmax(axis=1)
@@ -167,15 +134,15 @@ def _ecg(path: Path) -> Table:
 
 def _intrusions(path: Path) -> Table:
     X, y, names = _arrays(path)
-    found = np.isin(y, sorted(INTRUSIONS)).astype(np.intp)
-    return _kdd("nsl_kdd", "rare attacks (R2L and U2R) against the rest", X, found, names)
+    y_rare = np.isin(y, sorted(INTRUSIONS)).astype(np.intp)
+    return _kdd("nsl_kdd", "rare attacks (R2L and U2R) against the rest", X, y_rare, names)
 
 
 def _attacks(path: Path) -> Table:
     X, y, names = _arrays(path)
-    # The class to be found is the rarer one; attacks are 48 % of the rows.
-    found = (y != "normal").astype(np.intp)
-    return _kdd("nsl_kdd_attacks", "all attacks against normal", X, found, names)
+    # The positive class is the rarer one; attacks are 48 %.
+    y_attack = (y != "normal").astype(np.intp)
+    return _kdd("nsl_kdd_attacks", "all attacks against normal", X, y_attack, names)
 
 
 def _kdd(
@@ -203,7 +170,7 @@ def _arrays(path: Path) -> tuple[np.ndarray[tuple[int, int]], np.ndarray[tuple[i
     return X, y, [str(name) for name in names]
 
 
-#: The file of each set, and how it is read.
+#: The file of each data set, and the function that reads it.
 SETS: dict[str, tuple[str, Callable[[Path], Table]]] = {
     "covtype": ("covtype.npz", _covtype),
     "creditcard": ("creditcard.npz", _creditcard),

@@ -1,4 +1,4 @@
-"""What is published on settings chosen from the data is made from the results beside it."""
+"""The published figures on settings chosen from the data are those of the stored results."""
 
 import re
 import subprocess
@@ -10,31 +10,34 @@ import pytest
 pytest.importorskip("pyarrow")
 pytest.importorskip("scikit_posthocs")
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 RESULTS = ROOT / "results" / "adaptive"
 
 
-def printed(script, *arguments):
-    command = [sys.executable, ROOT / "benchmarks" / script, *arguments]
-    return subprocess.run(command, capture_output=True, check=True, text=True).stdout
+def report_of(module):
+    """Return what `python -m experiments.adaptive.MODULE report` prints."""
+    command = [sys.executable, "-m", f"experiments.adaptive.{module}", "report"]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, check=True, text=True).stdout
 
 
-def test_the_report_is_that_of_the_store():
-    told = printed("adaptive.py", "report")
-    assert (RESULTS / "README.md").read_text() == told
+def test_the_published_report_is_made_from_the_store():
+    printed = report_of("adaptive")
+    assert (RESULTS / "README.md").read_text() == printed
     documented = (ROOT / "docs" / "guide" / "choosing.md").read_text()
-    for line in told.splitlines():
+    for line in printed.splitlines():
         if line.startswith(("| None", "| GMR-", "| Subsampling", "| Bagging")):
             assert line in documented
     readme = (ROOT / "README.md").read_text()
     for name in ("GMR-adaptive", "GMR-ensemble", "Bagging"):
-        rank = re.search(rf"\| {name} \| \*\*(\d+\.\d+)\*\*", told)[1]
+        rank = re.search(rf"\| {name} \| \*\*(\d+\.\d+)\*\*", printed)[1]
         assert rank in readme
 
 
-def test_the_candidates_are_those_of_the_pool():
-    told = printed("candidates.py", "report")
-    assert (RESULTS / "candidates.md").read_text() == told
+def test_the_published_candidates_are_made_from_the_recorded_cells():
+    printed = report_of("candidates")
+    assert (RESULTS / "candidates.md").read_text() == printed
     documented = (ROOT / "docs" / "guide" / "choosing.md").read_text()
-    for gain in re.findall(r"\| ([+-]\d\.\d+) \|$", told.partition("\n\nWithout")[0], re.MULTILINE):
+    for gain in re.findall(
+        r"\| ([+-]\d\.\d+) \|$", printed.partition("\n\nWithout")[0], re.MULTILINE
+    ):
         assert gain in documented

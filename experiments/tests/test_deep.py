@@ -15,23 +15,31 @@ pytest.importorskip("safetensors", reason="the deep experiments need safetensors
 pytest.importorskip("filelock", reason="the experiments need their extra")
 
 import torch
-from images import small
 
+from experiments.deep import __main__ as command
 from experiments.deep import images, tabular
+from experiments.deep import report as deep_report
 from experiments.deep.longtail import METHODS, Recipe
-from experiments.deep.records import DEEP, KEY, refuse_mixture
+from experiments.deep.records import DEEP, KEY, check_mixture
 from experiments.deep.sets import SETS, Table, load, split
 from experiments.deep.tabddpm import TabDDPM
+from images import small
 from rectifold import GMR
 from rectifold.bench import BenchError, Store
-from rectifold.bench.report import write_report
-from rectifold.cli import run as command
+from rectifold.bench.report import write_document
 from rectifold.datasets import load_wine_quality
 
 MODEL = TabDDPM(timesteps=8, layers=(32,), embedding=16, iterations=60, device="cpu")
 
 
 pytestmark = pytest.mark.usefixtures("one_thread")
+
+
+def call(*arguments):
+    """Run `python -m experiments.deep` and return the exit code."""
+    with pytest.raises(SystemExit) as ended:
+        command.app(list(arguments))
+    return ended.value.code
 
 
 def wines(name="wines"):
@@ -91,7 +99,7 @@ class TestDiffusion:
         )
         pd.testing.assert_frame_equal(cleaned.X, blind.X)
         assert cleaned.facts["rows_after"] == len(cleaned.y) < len(parts.y_train)
-        expected = tabular.tested(cleaned.X, cleaned.y, parts, table, 0)["auprc"]
+        expected = tabular.score_classifier(cleaned.X, cleaned.y, parts, table, 0)["auprc"]
         (real,) = [
             row
             for row in diffused
@@ -124,18 +132,18 @@ class TestDiffusion:
 
     def test_what_is_done_when_it_is_stopped_is_kept(self, monkeypatch):
         under_way = threading.Event()
-        tested = tabular.tested
+        score = tabular.score_classifier
 
         def slowly(*args):
             under_way.set()
             time.sleep(0.3)
-            return tested(*args)
+            return score(*args)
 
         def stopped(self, *args, **kwargs):
             under_way.wait(60)
             raise KeyboardInterrupt
 
-        monkeypatch.setattr(tabular, "tested", slowly)
+        monkeypatch.setattr(tabular, "score_classifier", slowly)
         monkeypatch.setattr(TabDDPM, "fit", stopped)
         rows = []
         with pytest.raises(KeyboardInterrupt):
@@ -160,10 +168,10 @@ class TestDiffusion:
 
     def test_sets_that_are_not_there_are_named(self, tmp_path):
         with pytest.raises(
-            BenchError, match="there is no set 'creditcart'; did you mean 'creditcard'"
+            BenchError, match="there is no data set 'creditcart'; did you mean 'creditcard'"
         ):
             load("creditcart", tmp_path)
-        with pytest.raises(BenchError, match=r"creditcard.npz' is not there: name the folder"):
+        with pytest.raises(BenchError, match=r"no file .*creditcard.npz': pass its folder"):
             load("creditcard", tmp_path)
 
     def test_a_damaged_file_is_one_sentence(self, tmp_path):
@@ -222,7 +230,7 @@ class TestImages:
 
 class TestReport:
     def test_both_experiments_have_their_figure_and_table(self, store, tmp_path):
-        files = write_report(None, tmp_path, deep=store, latex=True)
+        files = write_document(deep_report.document(store.read()), tmp_path, latex=True)
         assert {path.name for path in files} >= {"tabddpm.svg", "tabddpm.tex", "images-stripes.svg"}
         text = (tmp_path / "README.md").read_text()
         assert "wines" in text
@@ -241,7 +249,7 @@ class TestReport:
         with store.writing():
             for row in some:
                 store.add(row)
-        write_report(None, tmp_path / "report", deep=store)
+        write_document(deep_report.document(store.read()), tmp_path / "report")
         text = (tmp_path / "report" / "README.md").read_text()
         assert "is, if TabDDPM learns from cleaned rows, not known yet" in text
         assert "What failed" in text
@@ -253,15 +261,13 @@ class TestReport:
 
     def test_the_command_writes_it_and_says_where(self, store, tmp_path, capsys):
         out = tmp_path / "out"
-        nowhere = tmp_path / "none"
-        arguments = ["bench", "report", "--store", str(nowhere), "--deep", str(store.folder)]
-        assert command([*arguments, "-o", str(out)]) == 0
+        assert call("report", "--store", str(store.folder), "-o", str(out)) == 0
         assert str(out / "index.html") in capsys.readouterr().out
         assert not re.search(r'(src|href)="https?:', (out / "index.html").read_text())
 
 
 def test_status_says_what_a_store_of_either_experiment_has(store, capsys):
-    assert command(["bench", "status", "-s", str(store.folder)]) == 0
+    assert call("status", "-s", str(store.folder)) == 0
     said = capsys.readouterr().out
     assert "tabddpm: 1 data set, 2 methods" in said
     frame = store.read()
@@ -272,14 +278,23 @@ def test_status_says_what_a_store_of_either_experiment_has(store, capsys):
 
 class TestCommands:
     def refused(self, capsys, sentence, *arguments):
-        assert command(["bench", "deep", *arguments]) == 2
+        assert call(*arguments) == 2
         assert sentence in capsys.readouterr().err
 
     def test_bad_input_is_one_sentence_before_any_work(self, capsys, tmp_path):
         home = ("--data-home", str(tmp_path), "-s", str(tmp_path / "store"))
-        self.refused(capsys, "there is no set 'cover'", "tabddpm", "-d", "cover", *home)
-        self.refused(capsys, "creditcard.npz' is not there", "tabddpm", "-d", "creditcard", *home)
-        self.refused(capsys, "--samples must be a whole number", "tabddpm", "--samples", "0", *home)
+        self.refused(capsys, "there is no data set 'cover'", "tabddpm", "-d", "cover", *home)
+        self.refused(
+            capsys, "creditcard.npz': pass its folder", "tabddpm", "-d", "creditcard", *home
+        )
+        self.refused(
+            capsys,
+            "Invalid value for '--samples'",
+            "tabddpm",
+            "--samples",
+            "0",
+            *home,
+        )
         self.refused(capsys, "--embedding must be even", "tabddpm", "--embedding", "7", *home)
         self.refused(capsys, "--data must be cifar10-lt100", "longtail", "-d", "mnist", *home)
         self.refused(capsys, "there is no method 'LDM'", "longtail", "-m", "LDM", *home)
@@ -288,15 +303,17 @@ class TestCommands:
     def test_results_of_other_settings_are_not_mixed(self, store, capsys, large_data):
         home = large_data("yelp_reviews_10k.parquet").parent
         where = ("--data-home", str(home), "-s", str(store.folder))
-        self.refused(capsys, "cut already", "longtail", "--ratio", "10", *where)
+        self.refused(
+            capsys, "--ratio is for cifar10 and cifar100 only", "longtail", "--ratio", "10", *where
+        )
         options = ("-d", "yelp_review", "--seed", "0")
         with pytest.raises(BenchError, match="has results with iterations 60, and these"):
-            refuse_mixture(store, "tabddpm", {"iterations": 70}, {"wines": wines().fingerprint})
+            check_mixture(store, "tabddpm", {"iterations": 70}, {"wines": wines().fingerprint})
         with pytest.raises(BenchError, match="has results on other values of 'wines'"):
-            refuse_mixture(store, "tabddpm", {}, {"wines": "another"})
+            check_mixture(store, "tabddpm", {}, {"wines": "another"})
         with pytest.raises(BenchError, match="with embedding 16, and these would have the def"):
-            refuse_mixture(store, "tabddpm", {"embedding": None}, {"wines": wines().fingerprint})
-        refuse_mixture(store, "tabddpm", {"iterations": 60}, {"wines": wines().fingerprint})
+            check_mixture(store, "tabddpm", {"embedding": None}, {"wines": wines().fingerprint})
+        check_mixture(store, "tabddpm", {"iterations": 60}, {"wines": wines().fingerprint})
         self.refused(
             capsys, "--seed must be a whole number below", "tabddpm", *options, "--seed", "9" * 12
         )

@@ -6,9 +6,7 @@ import pytest
 from rectifold.bench import BenchError
 from rectifold.progress import listening
 
-torch = pytest.importorskip("torch", reason="PyTorch is not installed: rectifold[deep]")
-
-from images import small, stripes  # noqa: E402
+torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 
 from conftest import DATA  # noqa: E402
 from experiments.deep.longtail import (  # noqa: E402
@@ -39,6 +37,7 @@ from experiments.deep.longtail.losses import (  # noqa: E402
 )
 from experiments.deep.longtail.network import Block, ResNet32  # noqa: E402
 from experiments.deep.longtail.schedule import rate_at  # noqa: E402
+from images import small, stripes  # noqa: E402
 
 CPU = torch.device("cpu")
 COUNTS = np.array([5000, 2997, 1796, 1077, 645, 387, 232, 139, 83, 50])
@@ -85,7 +84,7 @@ class TestTheCut:
             ((50, 50), float("nan"), "at least 1"),
             ((50, 50), 100, "would have no image"),
             ((50, 10), 2, "needs 25 images and has 10"),
-            ((50,), 2, "one class"),
+            ((50,), 2, "only one class"),
         ],
     )
     def test_a_cut_that_can_t_be_made_is_refused(self, counts, ratio, said):
@@ -159,7 +158,7 @@ class TestReading:
         (tmp_path / "cifar-100-python").mkdir()
         with pytest.raises(BenchError, match=r"pickles could run any code.*cifar-100-binary"):
             read_cifar(tmp_path, 100)
-        with pytest.raises(BenchError, match="no CIFAR-20"):
+        with pytest.raises(BenchError, match=r"10 or 100, .* not 20"):
             read_cifar(tmp_path, 20)
 
     @pytest.mark.parametrize(
@@ -377,8 +376,8 @@ class TestTraining:
     @pytest.mark.parametrize(
         ("options", "said"),
         [
-            ({"epochs": 0}, "epochs=0"),
-            ({"epochs": 1.5}, "epochs=1.5"),
+            ({"epochs": 0}, "epochs must be an integer"),
+            ({"epochs": 1.5}, "not 1.5"),
             ({"loss": "LDAN"}, "did you mean 'LDAM'"),
             ({"device": "nowhere"}, "device='nowhere'"),
         ],
@@ -389,7 +388,9 @@ class TestTraining:
 
     @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a CUDA device")
     def test_cuda_where_there_is_none_is_refused_before_any_work(self):
-        with pytest.raises(ValueError, match="device='cuda' is not a device that torch can use here"):
+        with pytest.raises(
+            ValueError, match="device='cuda' is not a device that torch can use here"
+        ):
             run(small(), device="cuda")
         assert training.find_device(None) == CPU
 
@@ -486,14 +487,14 @@ class TestTheExperiment:
         ("options", "said"),
         [
             ({"methods": ["GMR-Featur"]}, "did you mean 'GMR-Feature'"),
-            ({"methods": []}, "no method"),
-            ({"epochs": 0}, "epochs=0"),
-            ({"seeds": [-1]}, "seeds="),
-            ({"seeds": []}, "seeds="),
-            ({"seeds": 5}, "seeds=5"),
-            ({"together": 0}, "together=0"),
+            ({"methods": []}, "methods is empty"),
+            ({"epochs": 0}, "epochs must be an integer"),
+            ({"seeds": [-1]}, "seeds must be"),
+            ({"seeds": []}, "seeds must be"),
+            ({"seeds": 5}, "seeds must be .* not 5"),
+            ({"together": 0}, "together must be"),
             ({"strategy": "majorities"}, "sampling_strategy"),
-            ({"strategy": [0, 3]}, "3 is no class"),
+            ({"strategy": [0, 3]}, "3 is not a class"),
         ],
     )
     def test_what_can_t_be_done_is_said_when_it_is_asked_for(self, options, said):

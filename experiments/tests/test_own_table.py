@@ -8,13 +8,19 @@ pytest.importorskip("torch", reason="the deep experiments need torch")
 pytest.importorskip("safetensors", reason="the deep experiments need safetensors")
 pytest.importorskip("filelock", reason="the experiments need their extra")
 
-from experiments.deep.own_table import own
+from experiments.deep import __main__ as command
+from experiments.deep.own_table import load_own
 from experiments.deep.records import DEEP
 from experiments.deep.sets import split
 from rectifold.bench import BenchError, Source, Store
-from rectifold.cli import run as command
 
 pytestmark = pytest.mark.usefixtures("one_thread")
+
+
+def call(arguments):
+    with pytest.raises(SystemExit) as ended:
+        command.app(arguments)
+    return ended.value.code
 
 
 def loans(n=120, rare=24):
@@ -48,7 +54,7 @@ def saved(tmp_path):
 def test_text_bool_and_two_values_name_something_and_times_are_numbers(saved):
     frame = loans().assign(sure=lambda f: f["debt"] > 0)
     frame.loc[3, "text"] = None
-    table = own(saved(frame))
+    table = load_own(saved(frame))
     assert (table.name, table.target) == ("loans", "no against the rest")
     assert table.categorical == ("text", "first", "sure")
     np.testing.assert_array_equal(table.y, frame["paid"] == "no")
@@ -63,16 +69,16 @@ def test_text_bool_and_two_values_name_something_and_times_are_numbers(saved):
 
 
 def test_numbers_that_name_something_are_told(saved):
-    table = own(saved(loans(), "loans.csv"), ["code"])
+    table = load_own(saved(loans(), "loans.csv"), ["code"])
     # In a CSV file a date is text, and names a day.
     assert table.categorical == ("text", "code", "first", "opened")
-    assert own(saved(loans())).categorical == ("text", "first")
+    assert load_own(saved(loans())).categorical == ("text", "first")
 
 
 @pytest.mark.parametrize(
     ("change", "categorical", "sentence"),
     [
-        ({"income": np.nan}, (), "column 'income' of '.*' has 2 missing or infinite values, and a"),
+        ({"income": np.nan}, (), "column 'income' of '.*' has 2 missing or infinite values: fill"),
         ({"debt": np.inf}, (), "column 'debt' of '.*' has 2 missing or infinite"),
         ({"opened": pd.NaT}, (), "column 'opened' of '.*' has 2 missing"),
         ({}, ("cod",), "has no column 'cod'; did you mean 'code'"),
@@ -83,38 +89,38 @@ def test_what_a_diffusion_model_can_t_take_is_one_sentence(saved, change, catego
     for name, value in change.items():
         frame.loc[[3, 7], name] = value
     with pytest.raises(BenchError, match=sentence):
-        own(saved(frame), categorical)
+        load_own(saved(frame), categorical)
 
 
 def test_too_many_names_too_few_rows_and_a_name_of_the_paper_are_refused(saved):
     many = loans(400).assign(text=[f"street {n}" for n in range(400)])
-    with pytest.raises(BenchError, match=r"column 'text' of .* names 400 different things"):
-        own(saved(many))
+    with pytest.raises(BenchError, match=r"column 'text' of .* has 400 categories"):
+        load_own(saved(many))
     with pytest.raises(BenchError, match="has 9 rows of its rarer class 'no'; at least 10"):
-        own(saved(loans(rare=9)))
-    with pytest.raises(BenchError, match="'covtype' is one of the paper's sets"):
-        own(saved(loans(), "covtype.parquet"))
+        load_own(saved(loans(rare=9)))
+    with pytest.raises(BenchError, match="'covtype' is the name of one of the paper's data sets"):
+        load_own(saved(loans(), "covtype.parquet"))
 
 
 def test_the_command_takes_a_table_of_one_s_own(tmp_path, capsys, saved):
     path = saved(loans().drop(columns="opened"), "loans.csv").path
     store = tmp_path / "store"
     quick = ["--seed", "0", "--samples", "1", "--iterations", "3", "--timesteps", "4"]
-    start = ["bench", "deep", "tabddpm", "--csv", path, "-s", str(store), *quick]
+    start = ["tabddpm", "--csv", path, "-s", str(store), *quick]
     there = [*start, "--device", "cpu", "--target", "paid", "--categorical", "code"]
-    assert command(there) == 0
+    assert call(there) == 0
     rows = Store(store, DEEP).read()
     assert set(rows["dataset"]) == {"loans"}
     assert len(rows) == 6
     assert set(rows["status"]) == {"ok"}
     for arguments, sentence in (
-        (start, "--csv needs --target"),
+        (start, "--csv and --target, its target column, must be given together"),
         ([*there, "--csv", "abalone.csv"], "'abalone' is one of the paper's data sets"),
         ([*there, "--csv", "nowhere.csv"], "there is no file"),
-        ([*there, "--csv", path], "'loans' is named twice"),
-        (["bench", "deep", "tabddpm", "--categorical", "a"], "--categorical is for tables of your"),
-        (["bench", "deep", "tabddpm", "--target", "a"], "--target is for tables of your own"),
+        ([*there, "--csv", path], "have the same name: loans, loans"),
+        (["tabddpm", "--categorical", "a"], "--categorical needs --csv"),
+        (["tabddpm", "--target", "a"], "must be given together"),
     ):
         capsys.readouterr()
-        assert command(arguments) == 2
+        assert call(arguments) == 2
         assert sentence in capsys.readouterr().err

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from scipy import stats
 from threadpoolctl import threadpool_limits
 
-import recording
+from benchmarks import recording
 
 ROOT = Path(__file__).parents[2]
 RESULTS = ROOT / "results" / "theory"
@@ -26,7 +26,7 @@ Result = dict[str, Any]
 
 def mark(name: str) -> str:
     """Give what stands before and after a part of a page that is written by an experiment."""
-    return f"<!-- written by benchmarks/theory/{name}.py -->"
+    return f"<!-- written by experiments/theory/{name}.py -->"
 
 
 def result(name: str) -> Result:

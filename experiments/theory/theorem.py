@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 from matplotlib.figure import Figure
 
-from cases import load
+from benchmarks.cases import load
 from experiments.theory.page import Result, interval, plain, publish, table, told
 from rectifold import GMR
 from rectifold._core.utils import Floats

@@ -8,10 +8,10 @@ Votes are counted once; every threshold is then tried on them by `redecide`.
 from __future__ import annotations
 
 import numpy as np
-from adaptive import SETS
 from matplotlib.figure import Figure
 
-from cases import load
+from benchmarks.cases import load
+from experiments.adaptive.adaptive import SETS
 from experiments.theory.page import Result, plain, publish, table
 from rectifold import GMR
 from rectifold._core.rectification import Rectification

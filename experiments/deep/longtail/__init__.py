@@ -1,11 +1,11 @@
-"""The paper's experiment on long-tailed images: four ways to train, and GMR on their features."""
+"""The paper's experiment on long-tailed images: three losses, and GMR on features."""
 
 try:
     import torch  # noqa: F401
-except ModuleNotFoundError as problem:
+except ModuleNotFoundError as error:
     raise ImportError(
-        'long-tailed images need torch: pip install "rectifold[deep]" brings it'
-    ) from problem
+        "long-tailed images need torch: pip install -r experiments/requirements.txt"
+    ) from error
 
 from experiments.deep.longtail.data import LongTailed, long_tailed, read_cifar, read_npz
 from experiments.deep.longtail.experiment import run

@@ -1,4 +1,4 @@
-"""Images on the device: normalised, and shifted and flipped at random, a batch at once."""
+"""Images on the device: normalised, and a batch shifted and flipped at random."""
 
 from __future__ import annotations
 
@@ -9,38 +9,20 @@ from torch.nn import functional
 from experiments.deep.longtail.data import Images
 from rectifold._core.utils import Floats, Tensor
 
-#: Black pixels around an image, within which it may be shifted.
+#: Width of the black border within which an image may be shifted.
 PADDING = 4
 
 
 def padded(images: Tensor) -> Tensor:
-    """Put black pixels around images.
-
-    Parameters
-    ----------
-    images : Tensor of uint8 of shape (n_images, 32, 32, 3)
-
-    Returns
-    -------
-    Tensor of uint8 of shape (n_images, 40, 40, 3)
-    """
+    """Return images with a black border of `PADDING` pixels, (n_images, 40, 40, 3)."""
     return functional.pad(images, (0, 0, PADDING, PADDING, PADDING, PADDING))
 
 
 def draw(rows: Tensor, generator: torch.Generator) -> Tensor:
-    """Draw what happens to images: they are named first, then where they are cut, and how.
+    """Draw shifts and flips for images at the positions `rows`.
 
-    Parameters
-    ----------
-    rows : Tensor of int of shape (...,)
-        The images, by their positions.
-    generator : torch.Generator
-        Of the CPU, so that all devices train on the same.
-
-    Returns
-    -------
-    Tensor of int of shape (..., 4)
-        Position of the image, first row, first column, and whether it is flipped.
+    The generator is that of the CPU, so that all devices train on the same images. The last axis of
+    the result holds the position of the image, its first row and column, and whether it is flipped.
     """
     shape = rows.shape
     top = torch.randint(2 * PADDING + 1, shape, generator=generator)
@@ -50,18 +32,9 @@ def draw(rows: Tensor, generator: torch.Generator) -> Tensor:
 
 
 def augmented(images: Tensor, drawn: Tensor) -> Tensor:
-    """Cut images out of what `padded` gave, by one gather for the whole batch.
+    """Return a batch of shifted and flipped images, by a single gather.
 
-    Parameters
-    ----------
-    images : Tensor of uint8 of shape (n_images, 40, 40, 3)
-        All of them.
-    drawn : Tensor of int of shape (batch, 4)
-        What `draw` gave.
-
-    Returns
-    -------
-    Tensor of uint8 of shape (batch, 32, 32, 3)
+    `images` are all `padded` images, `drawn` is a row of `draw` for each image of the batch.
     """
     row, top, left, flipped = drawn.unbind(1)
     side = images.shape[1] - 2 * PADDING
@@ -72,38 +45,20 @@ def augmented(images: Tensor, drawn: Tensor) -> Tensor:
 
 
 def moments(images: Images) -> tuple[Floats, Floats]:
-    """Give the mean and the standard deviation of each colour, from 0 to 1.
-
-    Parameters
-    ----------
-    images : ndarray of uint8 of shape (n_images, 32, 32, 3)
-        Those of the training part.
-
-    Returns
-    -------
-    mean, std : ndarray of shape (3,)
-    """
+    """Return the mean and the standard deviation of each colour, on the scale from 0 to 1."""
     values = np.arange(256) / 255
-    # Of a histogram, so that no copy in floating point is needed.
+    # From histograms, so that no copy in floating point is needed.
     shares = np.stack(
         [np.bincount(images[..., colour].ravel(), minlength=256) for colour in range(3)]
     ) / (images.size // 3)
     mean = shares @ values
     std = np.sqrt((shares * (values - mean[:, None]) ** 2).sum(axis=1))
-    # A colour that is the same everywhere says nothing.
+    # A constant colour is not scaled.
     return mean, np.where(std > 0, std, 1.0)
 
 
 class Normaliser:
-    """Bytes become numbers by the training part's mean and standard deviation of each colour.
-
-    Parameters
-    ----------
-    images : ndarray of uint8 of shape (n_images, 32, 32, 3)
-        The training part.
-    device : torch.device
-        Where images will be.
-    """
+    """Standardises uint8 images by the mean and deviation of each colour of the training part."""
 
     def __init__(self, images: Images, device: torch.device) -> None:
         mean, std = moments(images)
@@ -111,5 +66,5 @@ class Normaliser:
         self.offset = torch.as_tensor(-mean / std, dtype=torch.float32, device=device)
 
     def __call__(self, images: Tensor) -> Tensor:
-        """Give float32 images of shape (n, 3, 32, 32), channels last in memory."""
+        """Return float32 images of shape (n, 3, 32, 32), channels last in memory."""
         return (images * self.factor + self.offset).permute(0, 3, 1, 2)

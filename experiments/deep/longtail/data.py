@@ -1,4 +1,4 @@
-"""Long-tailed images: read from files as they are, or cut out of a balanced set."""
+"""Long-tailed images: read from files, or cut from a balanced data set."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from experiments.deep.arrays import read_arrays
 from rectifold._core.utils import Ints
-from rectifold.bench._data import read_arrays
 from rectifold.model_selection._registry import BenchError
 
 Images: TypeAlias = npt.NDArray[np.uint8]
@@ -22,22 +22,20 @@ _PIXELS = 32 * 32 * 3
 
 @dataclass(frozen=True)
 class LongTailed:
-    """Images to train on, of which some classes have many and others few, and images to test on.
+    """Images of classes of very different sizes to train on, and images to test on.
 
-    Attributes
+    Parameters
     ----------
     train_images, test_images : ndarray of uint8 of shape (n_images, 32, 32, 3)
         Red, green and blue, from the top left.
     train_labels, test_labels : ndarray of int
         Codes of classes, from 0.
     names : tuple of str
-        Of the classes, by their codes.
+        Names of the classes, by code.
     name : str
-        Of the data set.
+        Name of the data set.
     ratio : float
-        Training images of the largest class for each one of the smallest.
-    counts : ndarray of int
-        Training images of each class.
+        Imbalance ratio: size of the largest class over that of the smallest, in the training part.
 
     Examples
     --------
@@ -78,20 +76,7 @@ class LongTailed:
         return np.bincount(self.train_labels, minlength=len(self.names))
 
     def cut(self, ratio: float, seed: int) -> LongTailed:
-        """Make it long-tailed; the test part stays as it is.
-
-        Parameters
-        ----------
-        ratio : float
-            Images of the first class for each one of the last.
-        seed : int
-            Decides which images stay.
-
-        Returns
-        -------
-        LongTailed
-            With some of the training images, in their order.
-        """
+        """Return the data with a long-tailed training part; the test part is unchanged."""
         kept = long_tailed(self.train_labels, ratio, seed)
         return replace(
             self,
@@ -126,47 +111,24 @@ def _ratio(labels: Ints) -> float:
 
 
 def long_tailed(labels: Ints, ratio: float, seed: int) -> Ints:
-    """Choose images so that sizes of classes fall exponentially.
+    """Return positions of images, ascending, so that class sizes fall exponentially.
 
     Class i of C keeps ``int(n_max * ratio ** (-i / (C - 1)))`` images, where n_max is the size of
-    the first class, as is usual for CIFAR [1]_ [2]_.
+    the first class, as is usual for CIFAR (Cui et al., CVPR 2019; Cao et al., NeurIPS 2019).
 
-    Parameters
-    ----------
-    labels : ndarray of int
-        Of the whole set: codes of classes, from 0.
-    ratio : float
-        Images of the first class for each one of the last.
-    seed : int
-        Decides which images stay.
-
-    Returns
-    -------
-    ndarray of int
-        Their positions, ascending.
-
-    References
-    ----------
-    .. [1] Y. Cui et al., "Class-Balanced Loss Based on Effective Number of Samples", CVPR 2019.
-    .. [2] K. Cao et al., "Learning Imbalanced Datasets with Label-Distribution-Aware Margin Loss",
-       NeurIPS 2019.
-
-    Examples
-    --------
-    >>> import numpy as np
     >>> kept = long_tailed(np.repeat([0, 1, 2], 100), ratio=100, seed=0)
     >>> np.bincount(np.repeat([0, 1, 2], 100)[kept])
     array([100,  10,   1])
     """
     if not ratio >= 1:
-        raise BenchError(f"an imbalance ratio is at least 1, and {ratio!r} is not")
+        raise BenchError(f"ratio must be at least 1, not {ratio!r}")
     counts = np.bincount(labels)
     if len(counts) < 2:
-        raise BenchError("a set of one class can't be long-tailed; at least 2 are needed")
+        raise BenchError("only one class: at least 2 are needed")
     rng = np.random.default_rng(seed)
     kept = []
     for code, count in enumerate(counts):
-        # Divided, not multiplied by a fraction: of the last class exactly n_max / ratio stay.
+        # A division, not a product with a fraction: the last class keeps exactly n_max / ratio.
         wanted = int(counts[0] / ratio ** (code / (len(counts) - 1)))
         if wanted < 1:
             raise BenchError(
@@ -183,33 +145,10 @@ def long_tailed(labels: Ints, ratio: float, seed: int) -> Ints:
 
 
 def read_npz(train_path: str | Path, test_path: str | Path) -> LongTailed:
-    """Read a set from two files of NumPy, long-tailed already.
+    """Read long-tailed data from two NumPy files, for training and test.
 
-    Parameters
-    ----------
-    train_path, test_path : path-like
-        Each holds `X` (images), `y` (codes of classes) and `label_names`.
-
-    Returns
-    -------
-    LongTailed
-        Named like the file of its training part.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> import numpy as np
-    >>> from experiments.deep.longtail import read_npz
-    >>> rng, folder = np.random.default_rng(0), tempfile.TemporaryDirectory()
-    >>> paths = [Path(folder.name) / "pets.npz", Path(folder.name) / "pets-test.npz"]
-    >>> for path, counts in zip(paths, [(30, 6), (5, 5)]):
-    ...     labels = np.repeat([0, 1], counts)
-    ...     images = rng.integers(0, 256, (len(labels), 32, 32, 3), dtype=np.uint8)
-    ...     np.savez(path, X=images, y=labels, label_names=["cats", "dogs"])
-    >>> data = read_npz(*paths)
-    >>> data.name, data.names, data.counts, data.ratio
-    ('pets', ('cats', 'dogs'), array([30,  6]), 5.0)
+    Each holds `X` (images), `y` (codes of classes) and `label_names`. The data set is named after
+    the file of its training part.
     """
     X, y, names = _npz(Path(train_path))
     X_test, y_test, names_test = _npz(Path(test_path))
@@ -219,7 +158,7 @@ def read_npz(train_path: str | Path, test_path: str | Path) -> LongTailed:
             "parts of one set"
         )
     name = Path(train_path).stem
-    # Before any figure is made of them.
+    # Before `_ratio` counts them.
     _check(f"{name!r}, training part", X, y, names)
     return LongTailed(X, y, X_test, y_test, names, name, _ratio(y))
 
@@ -231,45 +170,13 @@ def _npz(path: Path) -> tuple[Images, Ints, tuple[str, ...]]:
 
 
 def read_cifar(folder: str | Path, classes: int = 10) -> LongTailed:
-    """Read CIFAR-10 or CIFAR-100 in its binary version, all of it.
+    """Read CIFAR-10, or CIFAR-100 with its fine labels, from the binary version.
 
-    Parameters
-    ----------
-    folder : path-like
-        Holds ``cifar-10-batches-bin`` or ``cifar-100-binary`` as they come out of the archive.
-    classes : {10, 100}, default=10
-        Which of the two; of CIFAR-100, the fine labels.
-
-    Returns
-    -------
-    LongTailed
-        Balanced as yet; see `LongTailed.cut`.
-
-    Examples
-    --------
-    The folder is the one from the archive. Here it is a stand-in with 20 black images a file.
-
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> import numpy as np
-    >>> from experiments.deep.longtail import read_cifar
-    >>> folder = tempfile.TemporaryDirectory()
-    >>> inner = Path(folder.name) / "cifar-10-batches-bin"
-    >>> inner.mkdir()
-    >>> records = np.zeros((20, 1 + 32 * 32 * 3), dtype=np.uint8)
-    >>> records[:, 0] = np.arange(20) % 10
-    >>> for file in [*(f"data_batch_{number}" for number in range(1, 6)), "test_batch"]:
-    ...     records.tofile(inner / f"{file}.bin")
-    >>> names = "airplane automobile bird cat deer dog frog horse ship truck"
-    >>> _ = (inner / "batches.meta.txt").write_text(names)
-    >>> whole = read_cifar(folder.name)
-    >>> whole.name, whole.train_images.shape, whole.names[:3]
-    ('CIFAR-10', (100, 32, 32, 3), ('airplane', 'automobile', 'bird'))
-    >>> whole.cut(ratio=10, seed=0).counts
-    array([10,  7,  5,  4,  3,  2,  2,  1,  1,  1])
+    `folder` holds ``cifar-10-batches-bin`` or ``cifar-100-binary`` as in the archive. The data are
+    balanced: see `LongTailed.cut`.
     """
     if classes not in (10, 100):
-        raise BenchError(f"there are CIFAR-10 and CIFAR-100, and no CIFAR-{classes}")
+        raise BenchError(f"classes must be 10 or 100, for CIFAR-10 or CIFAR-100, not {classes}")
     inner = "cifar-10-batches-bin" if classes == 10 else "cifar-100-binary"
     pickled = "cifar-10-batches-py" if classes == 10 else "cifar-100-python"
     home = Path(folder) if Path(folder).name == inner else Path(folder) / inner
@@ -309,7 +216,8 @@ def _records(path: Path, skipped: int) -> tuple[Images, Ints]:
     size, length = path.stat().st_size, skipped + 1 + _PIXELS
     if not size or size % length:
         raise BenchError(
-            f"{str(path)!r} is cut off: its {size} bytes are no whole number of images of {length}"
+            f"{str(path)!r} is cut off: its {size} bytes are not a multiple of {length}, the size "
+            "of an image"
         )
     records = np.fromfile(path, dtype=np.uint8).reshape(-1, length)
     # Stored channel by channel.

@@ -1,17 +1,17 @@
-"""The experiment: every method with every seed, each result given as soon as it is there."""
+"""The experiment on long-tailed images: every method with every seed."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from experiments.deep.devices import called, find_device
+from experiments.deep.devices import device_name, find_device
 from experiments.deep.longtail.data import LongTailed
 from experiments.deep.longtail.methods import (
     METHODS,
     Embedded,
     check_strategy,
-    method,
+    find_method,
     retrained,
     scores,
 )
@@ -33,72 +33,49 @@ def run(
     recipe: Recipe | None = None,
     together: int = 1,
 ) -> Iterator[dict[str, Any]]:
-    """Train, clean and score; what is wrong with the arguments is said at once.
+    """Check the arguments, and return an iterator over the results of all methods and seeds.
 
-    A network is trained once for each loss and seed: "CE", "CE-Linear" and "GMR-Feature" share
-    one. Training and cleaning see the training part only.
+    A network is trained once for each loss and seed: "CE", "CE-Linear" and "GMR-Feature" share one.
+    Training and cleaning use the training part only.
 
     Parameters
     ----------
     data : LongTailed
         The images.
     methods : sequence of str, optional
-        As in `METHODS`; all by default.
+        Names in `METHODS`; default: all.
     seeds : sequence of int, default=(0, 1, 2, 3, 4)
-        For weights, order, shifts and flips.
+        Seeds of weights, order, shifts and flips.
     epochs : int, default=200
-        Of each training.
+        Epochs of each training.
     device : str, torch.device or None, default=None
-        None takes a CUDA device if there is one, and else the CPU.
+        None means CUDA if there is a CUDA device, else the CPU.
     strategy : str or list, default="majority"
-        The strict classes of GMR, as its `sampling_strategy`.
+        `sampling_strategy` of GMR.
     recipe : Recipe, optional
         How networks are trained otherwise.
     together : int, default=1
-        Trainings at the same time; on a large GPU, several take little longer than one.
+        Trainings at the same time; on a large GPU several take little longer than one.
 
     Returns
     -------
     iterator of dict
-        Plain values: "method", "seed", the scores ("balanced_accuracy", "many", "medium", "few",
-        "per_class"), what GMR "removed" of each class, seconds, and what all that was measured on.
-        Progress is reported in epochs of all trainings.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from experiments.deep.longtail import LongTailed, Recipe, run
-    >>> rng = np.random.default_rng(0)
-    >>> def some(labels):  # rare images are brighter
-    ...     least = 100 * labels[:, None, None, None]
-    ...     return rng.integers(least, least + 100, (len(labels), 32, 32, 3), dtype=np.uint8)
-    >>> labels, labels_test = np.repeat([0, 1], [24, 12]), np.repeat([0, 1], 5)
-    >>> names = ("common", "rare")
-    >>> data = LongTailed(
-    ...     some(labels), labels, some(labels_test), labels_test, names, "shades", ratio=2.0
-    ... )
-    >>> small = Recipe(batch=18, width=4, blocks=1)
-    >>> results = run(
-    ...     data, ["CE", "CE-Linear", "GMR-Feature"], [0], epochs=1, device="cpu", recipe=small
-    ... )
-    >>> for result in results:
-    ...     print(result["method"], result["seed"], len(result["per_class"]), result["removed"])
-    CE 0 2 None
-    CE-Linear 0 2 None
-    GMR-Feature 0 2 [0, 0]
+        "method", "seed", the scores ("balanced_accuracy", "many", "medium", "few", "per_class"),
+        the number of samples of each class that GMR "removed", seconds, and the settings. Progress
+        is reported in epochs of all trainings.
     """
-    named = list(dict.fromkeys(method(name) for name in methods))
-    if not named:
-        raise BenchError("no method was named, and without one there is nothing to do")
+    chosen = list(dict.fromkeys(find_method(name) for name in methods))
+    if not chosen:
+        raise BenchError("methods is empty: name at least one")
     if isinstance(seeds, int) or not seeds or min(seeds) < 0:
-        raise BenchError(f"seeds={seeds!r}: a list of whole numbers from 0 is needed")
+        raise BenchError(f"seeds must be a list of integers from 0, not {seeds!r}")
     if together < 1:
-        raise BenchError(f"together={together!r}: at least 1 training is needed at a time")
+        raise BenchError(f"together must be at least 1, not {together!r}")
     check_strategy(strategy, data)
     epochs, where = check_epochs(epochs), find_device(device)
     recipe = recipe or Recipe()
-    # The loss outside: networks of several seeds and one loss are trained side by side.
-    losses = list(dict.fromkeys(METHODS[name] for name in named))
+    # Sorted by loss, so that networks of one loss are trained together.
+    losses = list(dict.fromkeys(METHODS[name] for name in chosen))
     trainings = [(loss, seed) for loss in losses for seed in dict.fromkeys(seeds)]
 
     def results() -> Iterator[dict[str, Any]]:
@@ -109,11 +86,11 @@ def run(
                 for loss, seed in group
             ]
             networks = train_together(trainers, before=at * epochs, total=len(trainings) * epochs)
-            # Their images and gradients need not stay in the device's memory.
+            # Their images and gradients need not stay in memory.
             del trainers
             for (loss, seed), trained in zip(group, networks, strict=True):
-                asked = [name for name in named if METHODS[name] == loss]
-                for result in _of_one(trained, asked, data, strategy):
+                mine = [name for name in chosen if METHODS[name] == loss]
+                for result in _of_one(trained, mine, data, strategy):
                     yield {
                         "method": result.pop("method"),
                         "seed": int(seed),
@@ -125,15 +102,15 @@ def run(
 
 
 def _of_one(
-    trained: Trained, asked: Sequence[str], data: LongTailed, strategy: Any
+    trained: Trained, methods: Sequence[str], data: LongTailed, strategy: Any
 ) -> Iterator[dict[str, Any]]:
     embedded: Embedded | None = None
-    for name in asked:
+    for name in methods:
         if name == METHODS[name]:
             found = scores(trained.predict(data.test_images), data)
-            nothing = dict.fromkeys(("removed", "metric", "strategy"))
+            no_cleaning = dict.fromkeys(("removed", "metric", "strategy"))
             seconds = {"seconds_cleaning": 0.0, "seconds_linear": 0.0}
-            yield {"method": name, **found, **nothing, **seconds}
+            yield {"method": name, **found, **no_cleaning, **seconds}
             continue
         if embedded is None:
             embedded = Embedded(
@@ -157,6 +134,6 @@ def _setting(
         "classes": list(data.names),
         "epochs": epochs,
         **{name: getattr(recipe, name) for name in recipe.__dataclass_fields__},
-        "device": called(trained.device),
+        "device": device_name(trained.device),
         "versions": versions("rectifold", "torch", "numpy", "scikit-learn"),
     }

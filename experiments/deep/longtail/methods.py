@@ -17,30 +17,18 @@ from rectifold import GMR, progress
 from rectifold._core.utils import Bools, Floats, Ints, did_you_mean, timed
 from rectifold.model_selection._registry import BenchError
 
-#: The paper's four methods and the control of the last, each with the loss of its network.
+#: The paper's four methods and a control (CE-Linear), each with the loss of its network.
 METHODS: Mapping[str, str] = MappingProxyType(
     {"CE": "CE", "CB": "CB", "LDAM": "LDAM", "CE-Linear": "CE", "GMR-Feature": "CE"}
 )
-#: More training images make a class a many-shot one, fewer than the second number a few-shot one.
+#: Classes with more training images are many-shot, with fewer than the second number few-shot.
 MANY, FEW = 100, 20
 
 
-def method(name: str) -> str:
-    """Find a method, whatever the case of its letters.
+def find_method(name: str) -> str:
+    """Return the name of a method as in `METHODS`, whatever the case of `name`.
 
-    Parameters
-    ----------
-    name : str
-        As in `METHODS`.
-
-    Returns
-    -------
-    str
-        As it stands there.
-
-    Examples
-    --------
-    >>> method("gmr-feature")
+    >>> find_method("gmr-feature")
     'GMR-Feature'
     """
     for known in METHODS:
@@ -52,41 +40,23 @@ def method(name: str) -> str:
 
 
 def check_strategy(strategy: Any, data: LongTailed) -> None:
-    """Refuse strict classes that GMR would refuse after the training.
-
-    Parameters
-    ----------
-    strategy : str or list
-        The strict classes.
-    data : LongTailed
-        Has the classes.
-    """
+    """Raise an error for strict classes that GMR would refuse after the training."""
     GMR(sampling_strategy=strategy)._validate_params()
     if isinstance(strategy, list):
         for code in strategy:
             if code not in range(len(data.names)):
                 raise BenchError(
-                    f"strategy={strategy!r}: {code!r} is no class; they are numbered from 0 to "
-                    f"{len(data.names) - 1}"
+                    f"strategy={strategy!r}: {code!r} is not a class; classes are numbered from 0 "
+                    f"to {len(data.names) - 1}"
                 )
 
 
 def scores(predicted: Ints, data: LongTailed) -> dict[str, Any]:
     """Score predictions on the test part.
 
-    Parameters
-    ----------
-    predicted : ndarray of int
-        A class for each test image.
-    data : LongTailed
-        Has the labels, and says which classes are many-, medium- and few-shot.
-
-    Returns
-    -------
-    dict
-        "balanced_accuracy", "per_class" (accuracies in the order of classes), and the mean
-        accuracy over classes with more than 100, with 20 to 100, and with fewer than 20 training
-        images: "many", "medium", "few", NaN where there are none.
+    The result has "balanced_accuracy", "per_class" (accuracies in the order of classes), and the
+    mean accuracies over classes with more than 100, with 20 to 100 and with fewer than 20 training
+    images: "many", "medium" and "few", NaN if there are none.
     """
     sizes = np.bincount(data.test_labels, minlength=len(data.names))
     right = data.test_labels[predicted == data.test_labels]
@@ -109,42 +79,20 @@ def scores(predicted: Ints, data: LongTailed) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Embedded:
-    """Images as features of a trained network: training and test part.
-
-    Attributes
-    ----------
-    train, test : ndarray of shape (n_images, n_features)
-        In the order of the images.
-    """
+    """Features of the training and the test images, (n_images, n_features) each."""
 
     train: Floats
     test: Floats
 
 
 def clean(features: Floats, labels: Ints, strategy: Any) -> tuple[Bools, str]:
-    """Clean the training part in the space of features.
+    """Clean the training part in the space of features; `strategy` names the strict classes.
 
-    The features are taken as the last layer sees them, in one scale; their 64 columns are under
-    the 100 at which the metric would become the cosine distance.
-
-    Parameters
-    ----------
-    features : ndarray of shape (n_images, n_features)
-        Of the training part.
-    labels : ndarray of int
-        Its classes.
-    strategy : str or list
-        The strict classes, as `sampling_strategy` of `rectifold.GMR`; all else is the default.
-
-    Returns
-    -------
-    kept : ndarray of bool
-        Which rows stay.
-    metric : str
-        The metric that was used.
+    The features are those of the last layer, unscaled; their 64 columns are under the 100 at which
+    the metric would become the cosine distance. Returns a mask of the kept samples, and the metric.
     """
     gmr = GMR(sampling_strategy=strategy)
-    # What is reported outside is epochs.
+    # Progress counts epochs.
     with progress.muted():
         gmr.fit_resample(features, labels)
     kept: Bools = np.zeros(len(labels), dtype=np.bool_)
@@ -153,28 +101,14 @@ def clean(features: Floats, labels: Ints, strategy: Any) -> tuple[Bools, str]:
 
 
 def linear(features: Floats, labels: Ints, test: Floats) -> Ints:
-    """Train a linear classifier anew, and let it predict.
+    """Train a linear classifier on features, and return its predictions for `test`.
 
-    It is multinomial logistic regression on standardised features, by scikit-learn: its optimum is
-    unique, so that two of them differ by the rows that they saw and by nothing else; a layer
-    trained by gradient steps would add a schedule and a seed.
-
-    Parameters
-    ----------
-    features : ndarray of shape (n_images, n_features)
-        To train on.
-    labels : ndarray of int
-        Their classes.
-    test : ndarray of shape (n_test, n_features)
-        To predict.
-
-    Returns
-    -------
-    ndarray of int
-        A class for each row of `test`.
+    It is multinomial logistic regression on standardised features: its optimum is unique, so two of
+    them differ only by their training samples; a layer trained by gradient steps would add a
+    schedule and a seed.
     """
     if (labels == labels[0]).all():
-        # Of two classes, cleaning may leave one.
+        # Cleaning may leave one of two classes.
         return np.full(len(test), labels[0])
     classifier = make_pipeline(StandardScaler(), LogisticRegression(max_iter=2000))
     predicted: Ints = classifier.fit(features, labels).predict(test)
@@ -184,23 +118,10 @@ def linear(features: Floats, labels: Ints, test: Floats) -> Ints:
 def retrained(
     name: str, embedded: Embedded, data: LongTailed, strategy: Any = "majority"
 ) -> dict[str, Any]:
-    """Have one of the methods that put a new classifier on features.
+    """Return the scores of a new classifier on features, and what cleaning removed.
 
-    Parameters
-    ----------
-    name : {"CE-Linear", "GMR-Feature"}
-        The second cleans the features that it trains on, the first does not.
-    embedded : Embedded
-        The features.
-    data : LongTailed
-        What they are of.
-    strategy : str or list, default="majority"
-        The strict classes of "GMR-Feature".
-
-    Returns
-    -------
-    dict
-        Scores; what cleaning removed of each class, and by which metric; seconds.
+    "GMR-Feature" cleans the features first, with the strict classes `strategy`; "CE-Linear" does
+    not.
     """
     seconds = {"cleaning": 0.0}
     kept, metric, removed = np.ones(len(data.train_labels), dtype=bool), None, None

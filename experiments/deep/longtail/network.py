@@ -1,4 +1,4 @@
-"""ResNet-32 for images of 32 by 32 pixels, as the literature on long tails has it."""
+"""ResNet-32 for images of 32 by 32 pixels, as in the literature on long tails."""
 
 from __future__ import annotations
 
@@ -10,13 +10,7 @@ from rectifold._core.utils import Tensor
 
 
 class NormedLinear(nn.Module):
-    """Cosines of features with one direction for each class, for the loss LDAM.
-
-    Parameters
-    ----------
-    features, classes : int
-        Numbers that come in and go out.
-    """
+    """Cosines of the features with one direction for each class, for the loss LDAM."""
 
     def __init__(self, features: int, classes: int) -> None:
         super().__init__()
@@ -24,20 +18,12 @@ class NormedLinear(nn.Module):
         self.weight = nn.Parameter(functional.normalize(directions, dim=0))
 
     def forward(self, x: Tensor) -> Tensor:
-        """Give the cosines, one column for each class."""
+        """Return the cosines, one column for each class."""
         return functional.normalize(x, dim=1) @ functional.normalize(self.weight, dim=0)
 
 
 class Block(nn.Module):
-    """Two convolutions and what goes past them (option A: no parameters there).
-
-    Parameters
-    ----------
-    incoming, outgoing : int
-        Channels.
-    stride : int
-        2 halves height and width.
-    """
+    """Two convolutions with a shortcut without parameters (option A); stride 2 halves the image."""
 
     def __init__(self, incoming: int, outgoing: int, stride: int) -> None:
         super().__init__()
@@ -48,7 +34,7 @@ class Block(nn.Module):
         self.stride, self.added = stride, outgoing - incoming
 
     def shortcut(self, x: Tensor) -> Tensor:
-        """Leave out every second row and column, and add channels of zeros on both sides."""
+        """Drop every second row and column, and add channels of zeros on both sides."""
         if self.stride == 1 and not self.added:
             return x
         before = self.added // 2
@@ -57,7 +43,7 @@ class Block(nn.Module):
         )
 
     def forward(self, x: Tensor) -> Tensor:
-        """Give what follows, after a rectifier."""
+        """Return the sum of both paths, after a rectifier."""
         inside = functional.relu(self.first_norm(self.first(x)))
         return functional.relu(self.second_norm(self.second(inside)) + self.shortcut(x))
 
@@ -65,21 +51,9 @@ class Block(nn.Module):
 class ResNet32(nn.Module):
     """Three stages of five blocks, with 16, 32 and 64 channels.
 
-    Parameters
-    ----------
-    classes : int
-        Numbers that come out.
-    normed : bool, default=False
-        Whether the last layer gives cosines (`NormedLinear`), or is linear.
-    width : int, default=16
-        Channels of the first stage.
-    blocks : int, default=5
-        Of each stage.
-
-    Notes
-    -----
-    As in the code of Cao et al. (NeurIPS 2019): convolutions and the linear layer start by the
-    normal distribution of Kaiming He.
+    `width` is the number of channels of the first stage, `blocks` the blocks of each stage; with
+    `normed` the last layer returns cosines (`NormedLinear`). As in the code of Cao et al. (NeurIPS
+    2019), convolutions and the linear layer have He's normal initialisation.
     """
 
     def __init__(
@@ -101,32 +75,12 @@ class ResNet32(nn.Module):
                 nn.init.kaiming_normal_(part.weight)
 
     def features(self, x: Tensor) -> Tensor:
-        """Give what the last layer sees: 64 numbers for each image, in float32.
-
-        Parameters
-        ----------
-        x : Tensor of shape (n_images, 3, 32, 32)
-            Normalised images.
-
-        Returns
-        -------
-        Tensor of shape (n_images, 64)
-        """
+        """Return the inputs of the last layer, 64 for each image, in float32."""
         x = functional.relu(self.stem_norm(self.stem(x)))
         return self.stages(x).float().mean((2, 3))
 
     def forward(self, x: Tensor) -> Tensor:
-        """Give the logits; the last layer is never in reduced precision.
-
-        Parameters
-        ----------
-        x : Tensor of shape (n_images, 3, 32, 32)
-            Normalised images.
-
-        Returns
-        -------
-        Tensor of shape (n_images, n_classes)
-        """
+        """Return the logits; the last layer is never in reduced precision."""
         features = self.features(x)
         with torch.autocast(x.device.type, enabled=False):
             return self.head(features)

@@ -1,4 +1,4 @@
-"""How a network is trained: sizes, rates, and what becomes of them over the epochs."""
+"""How a network is trained: batch size, learning rate and its schedule."""
 
 from __future__ import annotations
 
@@ -12,28 +12,23 @@ from rectifold.model_selection._registry import BenchError
 
 @dataclass(frozen=True)
 class Recipe:
-    """How a network is trained; by default as in the code of Cao et al. (NeurIPS 2019).
+    """How a network is trained; the defaults are those of the code of Cao et al. (NeurIPS 2019).
 
-    Attributes
+    Parameters
     ----------
     batch : int
-        Images of a step. What is left of an epoch's order after whole batches is dropped, so that
-        all steps are alike; the order is drawn anew in each epoch.
+        Images of a step. Images left over after the last whole batch of an epoch are skipped, so
+        that all steps are alike; every epoch has a new order.
     rate, momentum, decay : float
-        Of stochastic gradient descent: the highest learning rate, its momentum, and weight decay.
+        Highest learning rate, momentum and weight decay of SGD.
     width, blocks : int
-        Of the network; 16 and 5 are a ResNet-32.
+        Size of the network; 16 and 5 are a ResNet-32.
 
     Examples
     --------
     >>> from experiments.deep.longtail import Recipe
     >>> Recipe()
     Recipe(batch=128, rate=0.1, momentum=0.9, decay=0.0002, width=16, blocks=5)
-
-    A small network for a first try; what is not named stays as it is:
-
-    >>> Recipe(batch=32, width=4, blocks=1)
-    Recipe(batch=32, rate=0.1, momentum=0.9, decay=0.0002, width=4, blocks=1)
     """
 
     batch: int = 128
@@ -45,23 +40,10 @@ class Recipe:
 
 
 def rate_at(epoch: int, epochs: int, rate: float = 0.1) -> float:
-    """Give the learning rate of an epoch.
+    """Return the learning rate of an epoch, counted from 0.
 
     It rises over the first 2.5 % of the epochs, and falls to a hundredth at 80 % and again at 90 %.
 
-    Parameters
-    ----------
-    epoch, epochs : int
-        Which, from 0, and how many there are.
-    rate : float, default=0.1
-        The highest.
-
-    Returns
-    -------
-    float
-
-    Examples
-    --------
     >>> [f"{rate_at(epoch, 200):.6f}" for epoch in (0, 4, 159, 160, 180)]
     ['0.020000', '0.100000', '0.100000', '0.001000', '0.000010']
     """
@@ -74,7 +56,7 @@ def rate_at(epoch: int, epochs: int, rate: float = 0.1) -> float:
 
 
 def check_epochs(epochs: Any) -> int:
-    """Refuse a number of epochs that is none."""
+    """Return a number of epochs as int, or raise an error."""
     if isinstance(epochs, bool) or not isinstance(epochs, int | np.integer) or epochs < 1:
-        raise BenchError(f"epochs={epochs!r}: at least 1 is needed")
+        raise BenchError(f"epochs must be an integer of at least 1, not {epochs!r}")
     return int(epochs)

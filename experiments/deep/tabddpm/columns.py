@@ -1,4 +1,4 @@
-"""One column of a table, and what the columns came in."""
+"""Columns of a table, and the container that holds them."""
 
 from __future__ import annotations
 
@@ -14,49 +14,40 @@ from rectifold._core.utils import Floats, Ints
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Column:
-    """A column with its name and dtype.
+    """A column with its name and dtype."""
 
-    Attributes
-    ----------
-    name : object
-        The name, or the position in an array.
-    dtype : object
-        As the container had it.
-    values : list
-        Categories in order; of numbers, the only one if there is but one.
-    what : str
-        How errors call it.
-    """
-
+    #: The name, or the position in an array.
     name: Any
     dtype: Any
+    #: The categories in order; of numbers, the value of a constant column.
     values: list[Any]
+    #: Name of the column in errors.
     what: str
 
     def read(self, values: Any) -> Any:
-        """Give a column's cells as numbers or codes."""
+        """Return the cells of a column as numbers or codes."""
         raise NotImplementedError
 
     def written(self, found: Any) -> Any:
-        """Give numbers or codes as a column's cells."""
+        """Return numbers or codes as the cells of a column."""
         raise NotImplementedError
 
     @property
     def varies(self) -> bool:
-        """Whether there is more than one value."""
+        """Whether the column has more than one value."""
         return len(self.values) != 1
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Number(Column):
-    """Numbers; whole ones come back whole."""
+    """A column of numbers; integers are decoded as integers."""
 
     whole: bool = False
     kind: ClassVar[str] = "number"
 
     @classmethod
     def learned(cls, name: Any, values: Any) -> Number:
-        """Look at a column of numbers."""
+        """Learn a column of numbers."""
         what = f"column {name!r}"
         numbers = _numbers(values, what)
         only = [_plain(np.asarray(values)[0])] if numbers.min() == numbers.max() else []
@@ -64,15 +55,15 @@ class Number(Column):
         return cls(name, values.dtype, only, what, whole)
 
     def read(self, values: Any) -> Floats:
-        """Give numbers as float64, all finite."""
+        """Return the numbers as float64, all finite."""
         return _numbers(values, self.what)
 
     def written(self, found: Any) -> Any:
-        """Give numbers in the dtype of the column."""
+        """Return numbers in the dtype of the column."""
         if not self.varies:
             return _cast(np.full(len(found), self.values[0], dtype=object), self.dtype)
         numbers = np.rint(found) if self.whole else np.asarray(found)
-        # Where the dtype tells nothing, the numbers do.
+        # For the dtype object, the numbers decide.
         if self.whole and self.dtype == object:
             numbers = numbers.astype(np.int64)
         return _cast(numbers, self.dtype)
@@ -80,13 +71,13 @@ class Number(Column):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Category(Column):
-    """Categories, of any type."""
+    """A column of categories of any type."""
 
     kind: ClassVar[str] = "category"
 
     @classmethod
     def learned(cls, name: Any, values: Any, what: str | None = None) -> Category:
-        """Look at a column of categories."""
+        """Learn a column of categories."""
         what = what or f"column {name!r}"
         _refuse_missing(values, what)
         found = [_plain(value) for value in pd.unique(values)]
@@ -97,9 +88,9 @@ class Category(Column):
         return cls(name, values.dtype, found, what)
 
     def read(self, values: Any) -> Ints:
-        """Give codes of categories, all of them known."""
+        """Return the codes of categories, all of them known."""
         _refuse_missing(values, self.what)
-        # Each value is looked up once, however many rows have it.
+        # Each value is looked up once.
         places, found = pd.factorize(values)
         cells = [_plain(value) for value in found]
         codes = pd.Index(self.values, dtype=object).get_indexer(pd.Index(cells, dtype=object))
@@ -107,12 +98,12 @@ class Category(Column):
             value = cells[int(np.argmax(codes < 0))]
             known = ", ".join(repr(one) for one in self.values[:5])
             more = ", ..." if len(self.values) > 5 else ""
-            raise ValueError(f"{self.what} has {value!r}, which fit did not see: {known}{more}.")
+            raise ValueError(f"{self.what} has {value!r}, unknown in fit: {known}{more}.")
         read: Ints = codes[places]
         return read
 
     def written(self, found: Any) -> Any:
-        """Give categories of codes, in the dtype of the column."""
+        """Return the categories of codes, in the dtype of the column."""
         cells = np.empty(len(self.values), dtype=object)
         cells[:] = self.values
         return _cast(cells, self.dtype)[found]
@@ -120,23 +111,17 @@ class Category(Column):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Container:
-    """A DataFrame or an array: what comes in, and goes out again.
+    """The names and the container of a table: a DataFrame or an array."""
 
-    Attributes
-    ----------
-    names : list
-        Names of columns, or positions.
-    dtype : numpy.dtype or None
-        Of an array; None for a DataFrame.
-    """
-
+    #: Names of columns, or positions.
     names: list[Any]
+    #: Dtype of an array; None for a DataFrame.
     dtype: Any
 
     def positions(self, categorical: Sequence[Any] | None) -> set[int]:
-        """Give the positions of columns by position or name, or by a mask of all columns."""
+        """Return the positions of columns given by position or name, or by a mask."""
         given = [] if categorical is None else categorical
-        # A name may be a tuple, which NumPy would take apart.
+        # A name may be a tuple, which NumPy would split.
         chosen = [given] if isinstance(given, str | int) else list(given)
         if chosen and all(isinstance(one, bool | np.bool_) for one in chosen):
             if len(chosen) != len(self.names):
@@ -152,16 +137,16 @@ class Container:
             elif isinstance(at, int) and -len(self.names) <= at < len(self.names):
                 found.add(at % len(self.names))
             else:
-                raise ValueError(f"categorical names {at!r}, which is no column of X.")
+                raise ValueError(f"categorical names {at!r}, which is not a column of X.")
         return found
 
     def check(self, other: Container) -> None:
-        """Say in what the columns of another table differ, if they do."""
+        """Raise an error if the columns of another table differ."""
         mine, theirs = self.names, other.names
         if len(mine) != len(theirs):
             raise ValueError(f"X has {len(theirs)} columns, and fit had {len(mine)}.")
         if self.dtype is not None or other.dtype is not None:
-            return  # an array has no names
+            return  # Arrays have no column names.
         for one, another in zip(mine, theirs, strict=True):
             if one != another:
                 raise ValueError(
@@ -170,7 +155,7 @@ class Container:
                 )
 
     def made(self, columns: list[Any]) -> Any:
-        """Put columns together."""
+        """Join columns to a table."""
         if self.dtype is None:
             index = pd.RangeIndex(len(columns[0]))
             parts = [pd.Series(column, index=index) for column in columns]
@@ -184,23 +169,12 @@ class Container:
 
 
 def open_table(X: Any) -> tuple[Container, list[Any]]:
-    """Give what a table came in, and its columns.
-
-    Parameters
-    ----------
-    X : {array-like, DataFrame} of shape (n_rows, n_columns)
-        A table with at least one row and one column.
-
-    Returns
-    -------
-    container : Container
-    columns : list of Series or ndarray
-    """
+    """Return the container of a table and the list of its columns."""
     if isinstance(X, pd.DataFrame):
         container = Container([_plain(name) for name in X.columns], None)
         columns = [X.iloc[:, at] for at in range(X.shape[1])]
         if len(set(container.names)) < len(container.names):
-            raise ValueError("X has two columns of one name.")
+            raise ValueError("X has two columns of the same name.")
     else:
         X = np.asarray(X)
         if X.ndim != 2:
@@ -227,22 +201,22 @@ def _numbers(values: Any, what: str) -> Floats:
             f"{what} does not hold numbers: name it in categorical, or convert it."
         ) from None
     if not np.isfinite(numbers).all():
-        raise ValueError(f"{what} has an infinite value: replace it, or leave such rows out.")
+        raise ValueError(f"{what} has an infinite value: replace it, or drop these rows.")
     return numbers
 
 
 def _refuse_missing(values: Any, what: str) -> None:
     if pd.isna(values).any():
-        raise ValueError(f"{what} has a missing value: fill it, or leave such rows out.")
+        raise ValueError(f"{what} has a missing value: fill it, or drop these rows.")
 
 
 def _plain(value: Any) -> Any:
-    """Give a value as Python has it, where NumPy has a type of its own for it."""
+    """Return NumPy scalars as Python objects."""
     return value.item() if isinstance(value, np.generic) else value
 
 
 def _cast(cells: Any, dtype: Any) -> Any:
-    """Give cells in a dtype of NumPy or of pandas."""
+    """Return cells in a dtype of NumPy or pandas."""
     if isinstance(dtype, np.dtype):
         return cells.astype(dtype)
     return pd.Series(cells).astype(dtype).array

@@ -1,4 +1,4 @@
-"""The network: from a noisy row, its step and its class to what the row was."""
+"""The network: from a noisy sample, its step and its class to the noise and the categories."""
 
 import math
 from collections.abc import Sequence
@@ -9,25 +9,14 @@ from torch.nn import functional
 
 from rectifold._core.utils import Tensor
 
-#: The longest period of the sines that stand for a step.
+#: The longest period of the embedding of a step.
 _PERIOD = 10_000
 
 
 class Denoiser(nn.Module):
-    """The MLP of TabDDPM: rows, steps and classes meet in one embedding.
+    """The MLP of TabDDPM: samples, steps and classes are added in one embedding.
 
-    Parameters
-    ----------
-    width : int
-        Numbers of a row, and of an answer.
-    n_classes : int
-        Classes.
-    layers : sequence of int
-        Widths of the hidden layers.
-    embedding : int
-        Width of the embedding; even.
-    dropout : float
-        The share of hidden numbers that are left out in training.
+    `width` is the number of inputs and outputs, `embedding` the even width of the embedding.
     """
 
     def __init__(
@@ -46,9 +35,9 @@ class Denoiser(nn.Module):
         self.hidden = nn.Sequential(*hidden, nn.Linear(layers[-1], width))
 
     def forward(self, rows: Tensor, t: Tensor, labels: Tensor) -> Tensor:
-        """Answer for rows after step `t`, of classes with the codes `labels`.
+        """Return the output for samples after step `t`, with the codes of their classes.
 
-        One step for each row, or one for all.
+        `t` holds one step for each sample, or one for all.
         """
         every = torch.arange(len(self.classes), device=labels.device)
         classes = (labels[:, None] == every).float() @ functional.silu(self.classes)
@@ -58,7 +47,7 @@ class Denoiser(nn.Module):
 
 
 def waves(t: Tensor, width: int) -> Tensor:
-    """Give steps as cosines and sines of them, with periods from short to long."""
+    """Return sinusoidal embeddings of steps, with periods from short to long."""
     half = width // 2
     place = torch.arange(half, device=t.device, dtype=torch.float32)
     angle = t[:, None].float() * torch.exp(-math.log(_PERIOD) / half * place)

@@ -1,4 +1,4 @@
-"""Numbers and categories diffuse together: the loss of a batch, and one step back."""
+"""Diffusion of numbers and categories together: the loss of a batch, and one step back."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -12,18 +12,10 @@ from rectifold._core.utils import Tensor
 
 
 class Diffusion:
-    """Both processes on rows of numbers, then one slot for each category.
+    """Both processes on samples that are numbers, then one slot for each category.
 
-    Parameters
-    ----------
-    timesteps : int
-        Steps from a row to noise.
-    low, high : array-like of shape (n_numbers,)
-        The range of each column of numbers.
-    sizes : sequence of int
-        How many categories each column has that has categories.
-    device : torch.device
-        Where tables are kept.
+    `low` and `high` are the ranges of the columns of numbers, `sizes` the numbers of categories of
+    the categorical columns.
     """
 
     def __init__(
@@ -39,26 +31,10 @@ class Diffusion:
     def loss(
         self, denoiser: Any, numbers: Tensor, codes: Tensor, labels: Tensor, t: Tensor
     ) -> Tensor:
-        """Give the loss of each row, with fresh noise.
+        """Return the loss of each sample at its step `t`, with fresh noise.
 
-        The mean squared error of the noise of numbers, plus the bound for categories per column.
-
-        Parameters
-        ----------
-        denoiser : Denoiser
-            The network.
-        numbers : Tensor of shape (n_rows, n_numbers)
-            Encoded numbers.
-        codes : Tensor of shape (n_rows, n_categorical)
-            Codes of categories.
-        labels : Tensor of shape (n_rows,)
-            Codes of classes.
-        t : Tensor of shape (n_rows,)
-            Steps.
-
-        Returns
-        -------
-        Tensor of shape (n_rows,)
+        It is the mean squared error of the noise of the numbers, plus the bound for categories, per
+        column. `codes` and `labels` are the codes of the categories and of the classes.
         """
         noise = torch.randn_like(numbers)
         segments = self.multinomial.segments
@@ -73,16 +49,16 @@ class Diffusion:
             loss = loss + self.multinomial.loss(codes, row, t, logits)
         return loss
 
-    def noise(self, n_rows: int) -> Tensor:
-        """Draw rows of nothing but noise."""
+    def noise(self, n_samples: int) -> Tensor:
+        """Draw samples of pure noise."""
         segments = self.multinomial.segments
-        numbers = torch.randn(n_rows, self.n_numbers, device=self.device)
-        uniform = torch.rand(n_rows, segments.n_slots, device=self.device)
+        numbers = torch.randn(n_samples, self.n_numbers, device=self.device)
+        uniform = torch.rand(n_samples, segments.n_slots, device=self.device)
         codes = segments.highest(uniform) if segments.n_columns else uniform.long()
         return torch.cat((numbers, segments.one_hot(codes)), dim=1)
 
     def back(self, denoiser: Any, rows: Tensor, t: Tensor, labels: Tensor) -> Tensor:
-        """Draw rows before step `t`, from rows after it and codes of their classes."""
+        """Draw samples before step `t`, from samples after it and the codes of their classes."""
         answer = denoiser(rows, t, labels)
         m = self.n_numbers
         parts = [self.gaussian.back(rows[:, :m], t, answer[:, :m])]
@@ -91,7 +67,7 @@ class Diffusion:
         return torch.cat(parts, dim=1)
 
     def split(self, rows: Tensor) -> tuple[Tensor, Tensor]:
-        """Give rows as numbers and codes."""
+        """Split samples into numbers and codes of categories."""
         segments, slots = self.multinomial.segments, rows[:, self.n_numbers :]
         codes = segments.highest(slots) if segments.n_columns else slots.long()
         return rows[:, : self.n_numbers], codes

@@ -1,4 +1,4 @@
-"""A table becomes normal numbers and codes of categories, and such become a table again."""
+"""Encode a table as normally distributed numbers and codes of categories, and decode it again."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from sklearn.preprocessing import QuantileTransformer
 from experiments.deep.tabddpm.columns import Category, Column, Container, Number, open_table
 from rectifold._core.utils import Floats, Ints
 
-#: As in TabDDPM: one quantile for so many rows, within bounds, found on all rows.
-_ROWS_PER_QUANTILE, _FEWEST, _MOST = 30, 10, 1000
+#: As in TabDDPM: samples for each quantile, and bounds of the number of quantiles.
+_SAMPLES_PER_QUANTILE, _MIN_QUANTILES, _MAX_QUANTILES = 30, 10, 1000
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Encoded:
-    """Rows as the network has them; columns with a single value are left out."""
+    """Samples as the network sees them; constant columns are left out."""
 
     numbers: Floats
     codes: Ints
@@ -29,16 +29,9 @@ class Encoded:
 
 
 class Encoding:
-    """What makes numbers normal and categories codes, learned from a table.
+    """An encoding learned from a table.
 
-    Parameters
-    ----------
-    container : Container
-        What the table came in.
-    columns : list of Column
-        Its columns.
-    quantiles : ndarray of shape (n_quantiles, n_numbers)
-        Of the columns of numbers that vary.
+    `quantiles`, of shape (n_quantiles, n_numbers), are those of the columns of numbers that vary.
     """
 
     def __init__(self, container: Container, columns: list[Column], quantiles: Floats) -> None:
@@ -50,31 +43,19 @@ class Encoding:
 
     @property
     def sizes(self) -> list[int]:
-        """How many categories each column has that has categories."""
+        """Number of categories of each categorical column."""
         return [len(self.columns[at].values) for at in self.categorical]
 
     @property
     def range(self) -> tuple[Floats, Floats]:
-        """The least and the greatest of encoded numbers, by column."""
+        """Minimum and maximum of the encoded numbers, by column."""
         ends = self.quantiles[[0, -1]]
         low, high = ends if self._normal is None else self._normal.transform(ends)
         return low, high
 
     @classmethod
     def learned(cls, X: Any, categorical: Sequence[Any] | None) -> Encoding:
-        """Learn the encoding of a table.
-
-        Parameters
-        ----------
-        X : {ndarray, DataFrame} of shape (n_rows, n_columns)
-            The table.
-        categorical : sequence of int or str, or None
-            Positions or names of the columns of categories.
-
-        Returns
-        -------
-        Encoding
-        """
+        """Learn the encoding of a table; `categorical` as in `TabDDPM.fit`."""
         container, table = open_table(X)
         chosen = container.positions(categorical)
         columns: list[Column] = [
@@ -87,9 +68,11 @@ class Encoding:
             if isinstance(column, Number) and column.varies
         ]
         if not any(column.varies for column in columns):
-            raise ValueError("X has no column that varies: there is nothing to learn.")
-        rows = len(table[0])
-        count = min(rows, max(_FEWEST, min(rows // _ROWS_PER_QUANTILE, _MOST)))
+            raise ValueError("all columns of X are constant: there is nothing to learn.")
+        n_samples = len(table[0])
+        count = min(
+            n_samples, max(_MIN_QUANTILES, min(n_samples // _SAMPLES_PER_QUANTILE, _MAX_QUANTILES))
+        )
         quantiles = np.empty((count, 0))
         if varying:
             found = QuantileTransformer(n_quantiles=count, subsample=None)
@@ -97,17 +80,7 @@ class Encoding:
         return cls(container, columns, quantiles)
 
     def encode(self, X: Any) -> Encoded:
-        """Encode rows of a table with the same columns.
-
-        Parameters
-        ----------
-        X : {ndarray, DataFrame} of shape (n_rows, n_columns)
-            Rows.
-
-        Returns
-        -------
-        Encoded
-        """
+        """Encode samples with the columns of the table."""
         container, table = open_table(X)
         self.container.check(container)
         read = [column.read(values) for column, values in zip(self.columns, table, strict=True)]
@@ -121,31 +94,21 @@ class Encoding:
         return Encoded(numbers, codes)
 
     def decode(self, rows: Encoded) -> Any:
-        """Make a table of encoded rows, in the container that was learned from.
-
-        Parameters
-        ----------
-        rows : Encoded
-            Rows.
-
-        Returns
-        -------
-        {ndarray, DataFrame} of shape (n_rows, n_columns)
-        """
+        """Decode samples into the container of the table."""
         numbers = rows.numbers
         if self._normal is not None and len(rows):
             numbers = self._normal.inverse_transform(numbers)
         found: dict[int, Any] = {at: numbers[:, place] for place, at in enumerate(self.numbers)}
         found |= {at: rows.codes[:, place] for place, at in enumerate(self.categorical)}
-        # A column with one value needs no more than the number of rows.
-        nothing = np.zeros(len(rows), dtype=np.intp)
+        # Of a constant column only the number of samples is needed.
+        constant = np.zeros(len(rows), dtype=np.intp)
         return self.container.made(
-            [column.written(found.get(at, nothing)) for at, column in enumerate(self.columns)]
+            [column.written(found.get(at, constant)) for at, column in enumerate(self.columns)]
         )
 
 
 def _normal(quantiles: Floats) -> Any:
-    """Make scikit-learn's transformer of known quantiles, as it is after fit."""
+    """Return a fitted QuantileTransformer with known quantiles."""
     made = QuantileTransformer(n_quantiles=len(quantiles), output_distribution="normal")
     made.n_features_in_ = quantiles.shape[1]
     made.n_quantiles_, made.quantiles_ = quantiles.shape[0], quantiles
@@ -154,56 +117,36 @@ def _normal(quantiles: Floats) -> Any:
 
 
 class Labels:
-    """Classes of rows: what they are, how frequent, and the container of `y`.
+    """The classes, their frequencies, and the container of `y`.
 
-    Parameters
-    ----------
-    column : Category
-        The classes.
-    counts : ndarray of shape (n_classes,)
-        Rows of each.
-    series : bool
-        Whether labels come back as a Series.
+    With `series`, labels are returned as a Series.
     """
 
     def __init__(self, column: Category, counts: Ints, series: bool) -> None:
         self.column, self.counts, self.series = column, counts, series
 
     @classmethod
-    def learned(cls, y: Any, min_rows: int) -> tuple[Labels, Ints]:
-        """Learn classes, and give the codes of labels.
-
-        Parameters
-        ----------
-        y : array-like of shape (n_rows,)
-            Labels.
-        min_rows : int
-            A class with fewer rows is refused.
-
-        Returns
-        -------
-        Labels
-        codes : ndarray of shape (n_rows,)
-        """
+    def learned(cls, y: Any, min_size: int) -> tuple[Labels, Ints]:
+        """Learn the classes, and return them with the codes of the labels."""
         series = isinstance(y, pd.Series)
         values = _one_dimension(y)
         column = Category.learned(y.name if series else None, values, what="y")
         codes = column.read(values)
         counts = np.bincount(codes, minlength=len(column.values))
         rare = int(counts.argmin())
-        if counts[rare] < min_rows:
+        if counts[rare] < min_size:
             raise ValueError(
                 f"class {column.values[rare]!r} has {counts[rare]} "
-                f"row{'s' if counts[rare] > 1 else ''}: TabDDPM needs at least {min_rows} of each."
+                f"sample{'s' if counts[rare] > 1 else ''}: TabDDPM needs at least {min_size}."
             )
         return cls(column, counts, series), codes
 
     def encode(self, y: Any) -> Ints:
-        """Give the codes of labels, all of known classes."""
+        """Return the codes of labels of known classes."""
         return self.column.read(_one_dimension(y))
 
     def decode(self, codes: Ints) -> Any:
-        """Give labels of codes, in the container that was learned from."""
+        """Return the labels of codes, in the container of `y`."""
         labels = self.column.written(codes)
         if self.series:
             return pd.Series(labels, name=self.column.name)

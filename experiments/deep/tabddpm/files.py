@@ -1,4 +1,4 @@
-"""A fitted model in a file: tensors, and the rest as JSON beside them. Nothing is unpickled."""
+"""A fitted model as a safetensors file, with the rest as JSON beside the tensors: no pickle."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from rectifold._core.utils import Tensor
 from rectifold._io.outputs import write_whole
 
 _FORMAT, _VERSION = "rectifold TabDDPM", 1
-#: Before the names of weights.
+#: Prefix of the names of weights.
 _WEIGHT = "weight:"
 
 
@@ -33,23 +33,7 @@ def write(
     weights: Mapping[str, Tensor],
     losses: list[float],
 ) -> None:
-    """Write a fitted model, whole or not at all.
-
-    Parameters
-    ----------
-    path : path-like
-        Where.
-    parameters : mapping
-        Those of the estimator.
-    encoding : Encoding
-        Of its table.
-    labels : Labels
-        Its classes.
-    weights : mapping of str to Tensor
-        Those of its network.
-    losses : list of float
-        Of its training.
-    """
+    """Write a fitted model, whole or not at all; `weights` are those of its network."""
     about = {
         "version": _VERSION,
         "parameters": dict(parameters),
@@ -67,7 +51,7 @@ def write(
         names = [*encoding.container.names, *labels.column.values]
         names += [value for column in encoding.columns for value in column.values]
         if any(isinstance(one, tuple | list) for one in names):
-            # JSON would make another thing of them.
+            # JSON would turn tuples into lists.
             raise TypeError
         text = json.dumps(about, default=_plain)
     except TypeError:
@@ -78,35 +62,24 @@ def write(
 
 
 def read(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """Read what `write` has written.
-
-    Parameters
-    ----------
-    path : path-like
-        Where.
-
-    Returns
-    -------
-    dict
-        Under the names of `write`.
-    """
-    strange = f"{str(path)!r} holds no TabDDPM model of rectifold."
+    """Read a file of `write`, and return its contents under the names of the arguments."""
+    unknown = f"{str(path)!r} does not hold a TabDDPM model of rectifold."
     try:
         with safe_open(path, framework="pt") as file:
             about = file.metadata() or {}
             if about.get("format") != _FORMAT:
-                raise ValueError(strange)
+                raise ValueError(unknown)
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
     except SafetensorError:
-        raise ValueError(strange) from None
+        raise ValueError(unknown) from None
     try:
         model = json.loads(about["model"])
         version = model["version"]
     except (KeyError, ValueError, TypeError):
-        raise ValueError(strange) from None
+        raise ValueError(unknown) from None
     if version != _VERSION:
         raise ValueError(
-            f"{str(path)!r} holds version {version} of such models, and this is for {_VERSION}."
+            f"{str(path)!r} has format {version}, and only format {_VERSION} can be read."
         )
     container = Container(model["names"], _dtype_in(model["dtype"]))
     columns = [_column_in(one) for one in model["columns"]]
@@ -162,7 +135,7 @@ def _dtype_in(about: Any) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    """Give a number of NumPy as Python has it."""
+    """Return NumPy scalars as Python objects, for JSON."""
     if isinstance(value, np.generic):
         return value.item()
     raise TypeError

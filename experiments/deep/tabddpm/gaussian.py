@@ -1,4 +1,4 @@
-"""Diffusion of numbers: Gaussian noise is added step by step, and taken away again."""
+"""Diffusion of numbers: Gaussian noise is added step by step, and removed again."""
 
 from typing import Any
 
@@ -12,16 +12,9 @@ from rectifold._core.utils import Floats, Tensor
 class Gaussian:
     """The forward process of numbers, its posterior, and one step back (Ho et al., 2020).
 
-    Parameters
-    ----------
-    schedule : Schedule
-        How much noise each step brings.
-    low, high : array-like of shape (n_columns,)
-        The range of each column. An estimate of a row is clipped to it. TabDDPM clips nothing;
-        but no row can lie outside, and near the last step an estimate is a small difference
-        divided by a very small number.
-    device : torch.device
-        Where tables of coefficients are kept.
+    Estimates of samples are clipped to the range of each column, `low` to `high`. TabDDPM does not
+    clip; but no sample lies outside, and near the last step an estimate is a small difference
+    divided by a very small number.
     """
 
     def __init__(self, schedule: Schedule, low: Any, high: Any, device: torch.device) -> None:
@@ -37,31 +30,31 @@ class Gaussian:
         self._spread = kept(_spread(beta))
 
     def noised(self, start: Tensor, t: Tensor, noise: Tensor) -> Tensor:
-        """Give rows as they are after step `t`, by standard normal noise."""
+        """Return samples after step `t`, with standard normal noise."""
         return self._signal[t, None] * start + self._noise[t, None] * noise
 
     def start(self, row: Tensor, t: Tensor, noise: Tensor) -> Tensor:
-        """Estimate rows before any noise, from rows after step `t` and their estimated noise."""
+        """Estimate samples without noise, from samples after step `t` and their estimated noise."""
         estimate = self._inverse[t, None] * row - self._excess[t, None] * noise
         return torch.maximum(torch.minimum(estimate, self.high), self.low)
 
     def posterior_mean(self, start: Tensor, row: Tensor, t: Tensor) -> Tensor:
-        """Give the mean of rows before step `t`, from them after it and before any noise."""
+        """Return the mean of samples before step `t`, given them after it and without noise."""
         return self._of_start[t, None] * start + self._of_row[t, None] * row
 
     def back(self, row: Tensor, t: Tensor, noise: Tensor) -> Tensor:
-        """Draw rows before step `t`, from rows after it and their estimated noise.
+        """Draw samples before step `t`, from samples after it and their estimated noise.
 
         As in TabDDPM the variance is that of the step itself. It is right for columns of unit
-        variance, and quantiles have made the columns such; the posterior's own variance would be
-        right for a table of one row. The two differ little where steps are many.
+        variance, as quantiles have made them; the posterior's own variance would be right for a
+        table of one sample. The two differ little if there are many steps.
         """
         mean = self.posterior_mean(self.start(row, t, noise), row, t)
         return mean + self._spread[t, None] * torch.randn_like(row)
 
 
 def _spread(beta: Floats) -> Floats:
-    """Standard deviations of the steps back; the last brings no noise."""
+    """Return the standard deviations of the steps back; the last one adds no noise."""
     spread = np.sqrt(beta)
     spread[0] = 0.0
     return spread

@@ -1,4 +1,4 @@
-"""The estimator: fit a diffusion model to a table with classes, and draw rows from it."""
+"""The estimator: fit a diffusion model to a table with classes, and draw samples from it."""
 
 from __future__ import annotations
 
@@ -23,62 +23,63 @@ from experiments.deep.tabddpm.encoding import Encoded, Encoding, Labels
 from experiments.deep.tabddpm.sampling import draw
 from experiments.deep.tabddpm.training import Rows, Trainer, mean_loss
 
-#: A class with fewer rows is not learned but remembered.
-MIN_ROWS = 5
-#: The authors' width of the embedding.
+#: Minimum size of a class: fewer samples would be memorised.
+MIN_CLASS_SIZE = 5
+#: Width of the authors' embedding.
 _EMBEDDING = 128
-#: `loss` looks at so many noisy rows, at least.
-_LOOKS = 1 << 14
+#: Minimum number of noisy samples that `loss` averages over.
+_NOISY_SAMPLES = 1 << 14
 
 
 class TabDDPM(BaseEstimator):
     """A diffusion model of tables (Kotelnikov et al., 2023).
 
-    Rows of noise become rows of the table step by step, given their class. Numbers are made
-    normal by their quantiles and diffuse by Gaussian noise on a cosine schedule; categories
-    diffuse by being replaced at random (Hoogeboom et al., 2021). One MLP undoes both.
+    Noise is turned into samples of a class step by step. Numbers are mapped to a normal
+    distribution by their quantiles and diffuse by Gaussian noise on a cosine schedule; categories
+    diffuse by random replacement (Hoogeboom et al., 2021). One MLP undoes both.
 
-    It differs from the authors' program in this: rows are drawn with a running mean of the
-    weights, estimates of numbers are clipped to the range of the table, the network sees
-    categories as zeros and ones, not as their logarithms, and wide rows have a wide embedding.
+    It differs from the authors' program: samples are drawn with a running mean of the weights,
+    estimates of numbers are clipped to the range of the table, the network sees categories one-hot
+    encoded, not as logarithms, and wide tables have a wide embedding.
 
     Parameters
     ----------
     timesteps : int, default=1000
-        Steps from a row to noise.
+        Number of diffusion steps.
 
     layers : tuple of int, default=(512, 512, 512)
         Widths of the hidden layers.
 
     embedding : int or None, default=None
-        Width in which rows, steps and classes are embedded; even. None takes 128, or, where more
-        columns than that hold numbers, the next power of two: noise of all columns can't be told
-        from fewer numbers.
+        Width of the embedding of samples, steps and classes; even. None means 128, or the next
+        power of two if more than 128 columns hold numbers: the noise of all columns can't be
+        represented by fewer numbers.
 
     dropout : float, default=0.0
-        Share of hidden numbers that are left out in training.
+        Dropout of the hidden layers.
 
     batch_size : int, default=4096
-        Rows of a batch, drawn with replacement; a smaller table has smaller batches.
+        Samples of a batch, drawn with replacement; at most the size of the table.
 
     iterations : int, default=10_000
-        Batches in all.
+        Number of batches.
 
     learning_rate : float, default=1e-3
-        Of AdamW, at first; it goes down to 0 along a line.
+        Initial learning rate of AdamW; it decreases to 0 linearly.
 
     weight_decay : float, default=1e-5
-        Of AdamW.
+        Weight decay of AdamW.
 
     ema : float, default=0.999
-        Share that the running mean of the weights keeps at each batch.
+        Decay of the running mean of the weights.
 
     random_state : int, RandomState instance or None, default=0
-        The seed. The same seed gives the same rows on the same device; CPU and CUDA differ, and so
-        may two kinds of GPU.
+        The seed. The same seed gives the same samples on the same device; CPU and CUDA differ, and
+        so may two models of GPU.
 
     device : str, torch.device or None, default=None
-        "cpu", "cuda", "cuda:1" and so on; None for CUDA if torch sees it, or else the CPU.
+        "cpu", "cuda", "cuda:1" and so on; None means CUDA if torch sees a CUDA device, else the
+        CPU.
 
     Attributes
     ----------
@@ -86,25 +87,23 @@ class TabDDPM(BaseEstimator):
         The classes.
 
     n_features_in_ : int
-        Columns of the table.
+        Number of columns of the table.
 
     embedding_ : int
         The width of the embedding.
 
     losses_ : list of float
-        The mean loss of successive stretches of the training.
+        The mean losses of successive parts of the training.
 
     Notes
     -----
-    Only columns that are named in `categorical` of `fit` are categories; a dtype says nothing. A
-    column of words, or of pandas' dtype ``category``, that is not named there is refused, since
-    its values are no numbers. A column of numbers with few different values, such as 0 and 1, is
-    better named there too: its quantiles don't make it normal.
+    Only the columns named in `categorical` of `fit` are categorical, whatever their dtype. A column
+    of text or of pandas' dtype ``category`` that is not named there is refused. A column of numbers
+    with few values, such as 0 and 1, is better named there too: quantiles don't make it normal.
 
-    Every batch is drawn from the table anew, with replacement. The loss of a row is the mean
-    squared error of the noise of its numbers, plus the bound on the log likelihood of its
-    categories, per column. The bound leaves out the term of the prior, which depends on no weight
-    of the network; so it is a measure to compare networks by, and no likelihood.
+    The loss of a sample is the mean squared error of the noise of its numbers, plus the bound on
+    the log likelihood of its categories, per column. The bound leaves out the term of the prior,
+    which does not depend on the network: it compares networks, but is not a likelihood.
 
     Examples
     --------
@@ -160,33 +159,31 @@ class TabDDPM(BaseEstimator):
         self.device = device
 
     def fit(self, X: Any, y: Any, *, categorical: Sequence[Any] | None = None) -> TabDDPM:
-        """Learn a table and its classes.
-
-        Progress goes to `rectifold.progress.listening`, in iterations.
+        """Fit the model; progress is reported in iterations.
 
         Parameters
         ----------
-        X : {array-like, DataFrame} of shape (n_rows, n_columns)
+        X : {array-like, DataFrame} of shape (n_samples, n_columns)
             The table, without missing values.
-        y : array-like of shape (n_rows,)
-            Classes, of at least 5 rows each.
+        y : array-like of shape (n_samples,)
+            Classes, of at least 5 samples each.
         categorical : sequence of int, str or bool, default=None
-            Positions or names of the columns of categories, or a mask. All others must hold
-            numbers: no dtype makes a column one of categories.
+            Positions or names of the categorical columns, or a mask. All others must hold numbers.
 
         Returns
         -------
         self : TabDDPM
+            The fitted model.
         """
         self._check()
         device = find_device(self.device)
         encoding = Encoding.learned(X, categorical)
         encoded = encoding.encode(X)
         _check_lengths(encoded, y)
-        labels, codes = Labels.learned(y, MIN_ROWS)
+        labels, codes = Labels.learned(y, MIN_CLASS_SIZE)
         self._adopt(encoding, labels, device)
         self.embedding_ = self.embedding or _wide_enough(self._diffusion.n_numbers)
-        self._warn_of_narrow_layers()
+        self._warn_narrow_layers()
         with working(device, _seed(self.random_state)):
             trainer = Trainer(
                 self._network(),
@@ -203,27 +200,27 @@ class TabDDPM(BaseEstimator):
         return self
 
     def sample(self, n: int, *, y: Any = None, random_state: Any = None) -> tuple[Any, Any]:
-        """Draw new rows.
+        """Draw synthetic samples.
 
         Parameters
         ----------
         n : int
-            How many.
+            Number of samples.
         y : array-like of shape (n,), default=None
-            Their classes; by default drawn as often as they were in the table.
+            Their classes; by default drawn with the frequencies of the table.
         random_state : int, RandomState instance or None, default=None
-            The seed; None for that of the model, so that a second call gives the same rows.
+            The seed; None means that of the model, so that a second call returns the same samples.
 
         Returns
         -------
         X : {ndarray, DataFrame} of shape (n, n_columns)
-            In the container and dtypes of the table, and within its range.
+            Samples in the container, the dtypes and the range of the table.
         y : {ndarray, Series} of shape (n,)
-            Classes.
+            Their classes.
         """
         check_is_fitted(self, "losses_")
         if not isinstance(n, Integral) or isinstance(n, bool) or n < 1:
-            raise ValueError(f"n must be a whole number of rows, at least 1, and not {n!r}.")
+            raise ValueError(f"n must be an integer of at least 1, not {n!r}.")
         seed = _seed(self.random_state if random_state is None else random_state)
         if y is None:
             shares = self._labels.counts / self._labels.counts.sum()
@@ -231,27 +228,17 @@ class TabDDPM(BaseEstimator):
         else:
             codes = self._labels.encode(y)
             if codes.shape != (n,):
-                raise ValueError(f"y has {len(codes)} labels for n={n} rows.")
+                raise ValueError(f"y has {len(codes)} labels for n={n} samples.")
         with working(self._diffusion.device, seed):
             widest = max(self.embedding_, *self._fitted_by["layers"])
             drawn = draw(self._denoiser, self._diffusion, codes, widest)
         return self._encoding.decode(drawn), self._labels.decode(codes)
 
     def loss(self, X: Any, y: Any, *, random_state: Any = None) -> float:
-        """Give the mean loss of the network on rows, such as held-out ones; less is better.
+        """Return the mean loss on samples, such as held-out ones; lower is better.
 
-        Parameters
-        ----------
-        X : {array-like, DataFrame} of shape (n_rows, n_columns)
-            Rows with the columns of the table, and its categories.
-        y : array-like of shape (n_rows,)
-            Their classes.
-        random_state : int, RandomState instance or None, default=None
-            The seed of the noise; None for that of the model.
-
-        Returns
-        -------
-        float
+        `X` has the columns and categories of the table, and `random_state` is the seed of the
+        noise, by default that of the model.
         """
         check_is_fitted(self, "losses_")
         encoded = self._encoding.encode(X)
@@ -259,17 +246,11 @@ class TabDDPM(BaseEstimator):
         device = self._diffusion.device
         rows = Rows.of(encoded, self._labels.encode(y), device)
         with working(device, _seed(self.random_state if random_state is None else random_state)):
-            draws = -(-_LOOKS // len(rows))
+            draws = -(-_NOISY_SAMPLES // len(rows))
             return float(mean_loss(self._denoiser, self._diffusion, rows, draws))
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the fitted model to a file of safetensors, whole or not at all.
-
-        Parameters
-        ----------
-        path : path-like
-            Where; a file that stands there is replaced.
-        """
+        """Write the fitted model to a safetensors file, whole or not at all."""
         check_is_fitted(self, "losses_")
         files.write(
             path,
@@ -282,20 +263,7 @@ class TabDDPM(BaseEstimator):
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], device: Any = None) -> TabDDPM:
-        """Read a model that `save` has written.
-
-        Parameters
-        ----------
-        path : path-like
-            Where.
-        device : str, torch.device or None, default=None
-            As for the estimator; it may be another than the one that the model was fitted on.
-
-        Returns
-        -------
-        TabDDPM
-            Fitted.
-        """
+        """Return a model that `save` has written, on a device as for the estimator."""
         where = find_device(device)
         found = files.read(path)
         model = cls(**(found["parameters"] | {"device": device}))
@@ -311,15 +279,16 @@ class TabDDPM(BaseEstimator):
         self._validate_params()
         if not self.layers or not all(isinstance(w, Integral) and w > 0 for w in self.layers):
             raise ValueError(
-                f"layers must be widths of hidden layers, such as (512, 512), not {self.layers!r}."
+                f"layers must be the widths of the hidden layers, such as (512, 512), not "
+                f"{self.layers!r}."
             )
         if self.embedding is not None and self.embedding % 2:
             raise ValueError(f"embedding must be even, not {self.embedding}.")
 
     def _adopt(self, encoding: Encoding, labels: Labels, device: torch.device) -> None:
-        """Take over what is known of a table; what was learned from another is gone."""
+        """Set what is known of a table, and forget what was learned from another one."""
         self.__dict__.pop("losses_", None)
-        # Another machine has other devices, and a generator is no seed.
+        # Another machine has other devices, and a generator is not a seed.
         self._fitted_by = self.get_params(deep=False) | {"device": None}
         if not isinstance(self.random_state, Integral):
             self._fitted_by["random_state"] = None
@@ -329,15 +298,14 @@ class TabDDPM(BaseEstimator):
         low, high = encoding.range
         self._diffusion = Diffusion(self.timesteps, low, high, encoding.sizes, device)
 
-    def _warn_of_narrow_layers(self) -> None:
+    def _warn_narrow_layers(self) -> None:
         numbers = self._diffusion.n_numbers
         widths = {"embedding": self.embedding_, "layers": min(self.layers)}
         name = min(widths, key=widths.__getitem__)
         if numbers > widths[name]:
             warnings.warn(
-                f"noise of {numbers} columns of numbers can't pass through {name}, which is "
-                f"{widths[name]} wide: rows that are drawn will be too noisy. Make it at least "
-                f"{numbers}.",
+                f"{name} of width {widths[name]} is too narrow for {numbers} columns of numbers, "
+                f"and samples will be too noisy: make it at least {numbers}.",
                 UserWarning,
                 stacklevel=3,
             )
@@ -350,7 +318,7 @@ class TabDDPM(BaseEstimator):
 
 
 def _wide_enough(columns: int) -> int:
-    """Give the width of an embedding through which noise of so many columns can pass."""
+    """Return the width of an embedding that can represent the noise of all columns."""
     return max(_EMBEDDING, 1 << (columns - 1).bit_length())
 
 
@@ -362,4 +330,4 @@ def _seed(random_state: Any) -> int:
 
 def _check_lengths(encoded: Encoded, y: Any) -> None:
     if len(encoded) != len(y):
-        raise ValueError(f"X has {len(encoded)} rows, and y has {len(y)} labels.")
+        raise ValueError(f"X has {len(encoded)} samples, and y has {len(y)} labels.")

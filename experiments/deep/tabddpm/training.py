@@ -1,4 +1,4 @@
-"""The network is trained: one step on a random batch, over and over."""
+"""Training of the network: one step on a random batch, repeated."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from experiments.deep.tabddpm.encoding import Encoded
 from rectifold._core.utils import Ints, Tensor
 from rectifold.progress import report
 
-#: The loss is looked at after so many iterations: on a GPU each look waits for all before it.
-_LOOK = {"cuda": 500, "cpu": 25}
+#: Iterations between two checks of the loss, each of which waits for the GPU.
+_CHECK_EVERY = {"cuda": 500, "cpu": 25}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Rows:
-    """Encoded rows on a device: numbers, codes of categories, codes of classes."""
+    """Encoded samples on a device: numbers, codes of categories, codes of classes."""
 
     numbers: Tensor
     codes: Tensor
@@ -33,39 +33,22 @@ class Rows:
 
     @classmethod
     def of(cls, encoded: Encoded, labels: Ints, device: torch.device) -> Rows:
-        """Bring encoded rows and codes of their classes to a device."""
+        """Copy encoded samples and the codes of their classes to a device."""
         parts = (encoded.numbers.astype(np.float32), encoded.codes, labels)
         return cls(*(torch.from_numpy(part).to(device) for part in parts))
 
     def at(self, rows: Tensor) -> Rows:
-        """Give some of the rows."""
+        """Return the samples at some positions."""
         parts = (self.numbers, self.codes, self.labels)
         return Rows(*(part.index_select(0, rows) for part in parts))
 
 
 class Trainer:
-    """A network, its optimiser and the running mean of its weights.
+    """A network, its optimiser and the running mean of its weights; parameters as in `TabDDPM`.
 
-    Everything that a step needs is on the device, the learning rate and the count of steps too:
-    so a step asks nothing of the host, and can be replayed.
-
-    Parameters
-    ----------
-    denoiser : Denoiser
-        The network; it is changed.
-    diffusion : Diffusion
-        What is to be undone.
-    rows : Rows
-        The table.
-    batch_size : int
-        Rows of a batch, at most; they are drawn with replacement.
-    iterations : int
-        Steps in all; the learning rate goes down to 0 over them, along a line.
-    learning_rate, weight_decay : float
-        Of AdamW.
-    ema : float
-        The share that the running mean of weights keeps in a step; less at first, where it would
-        keep too much of the weights before training.
+    Everything that a step needs is on the device, including the learning rate and the count of
+    steps, so that a step never waits for the host and can be recorded. The network is changed, and
+    the decay `ema` is smaller in the first steps, which would keep too much of the initial weights.
     """
 
     def __init__(
@@ -102,7 +85,7 @@ class Trainer:
         )
 
     def step(self) -> None:
-        """Do one iteration."""
+        """Run one iteration."""
         device = self.diffusion.device
         self.rate.copy_(self.learning_rate * (1 - self.done / self.iterations))
         batch = self.rows.at(torch.randint(len(self.rows), (self.batch_size,), device=device))
@@ -117,20 +100,14 @@ class Trainer:
             self.total += loss
             self.done += 1
             keep = torch.clamp((1 + self.done) / (10 + self.done), max=self.ema)
-            # All weights at once: on a GPU, steps are as long as they have kernels.
+            # All weights at once: the time of a step on a GPU is that of its kernel launches.
             torch._foreach_mul_(self._means, keep)
             torch._foreach_add_(self._means, torch._foreach_mul(self._weights, 1 - keep))
 
     def train(self) -> list[float]:
-        """Do all iterations.
-
-        Returns
-        -------
-        list of float
-            The mean loss between one look and the next.
-        """
+        """Run all iterations, and return the mean losses between two checks of the loss."""
         device = self.diffusion.device
-        step, every = Repeated(self.step, device), _LOOK[device.type]
+        step, every = Repeated(self.step, device), _CHECK_EVERY[device.type]
         losses: list[float] = []
         report(0, self.iterations)
         for done in range(1, self.iterations + 1):
@@ -150,23 +127,7 @@ class Trainer:
 
 @torch.no_grad()  # type: ignore[untyped-decorator]
 def mean_loss(denoiser: Denoiser, diffusion: Diffusion, rows: Rows, draws: int) -> float:
-    """Give the mean loss of rows, each with `draws` random steps.
-
-    Parameters
-    ----------
-    denoiser : Denoiser
-        The network.
-    diffusion : Diffusion
-        What it undoes.
-    rows : Rows
-        Rows that were encoded.
-    draws : int
-        Random steps for each row.
-
-    Returns
-    -------
-    float
-    """
+    """Return the mean loss of samples, each at `draws` random steps."""
     total = torch.zeros((), dtype=torch.float64, device=diffusion.device)
     for _ in range(draws):
         for first in range(0, len(rows), 1 << 14):

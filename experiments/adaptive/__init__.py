@@ -1,0 +1,1 @@
+"""Studies of settings chosen from the data: methods compared, and candidates to choose from."""
