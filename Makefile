@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 SUDO := $(shell test "$$(id -u)" = 0 || echo sudo)
 
 .PHONY: demo test figures test-browser test-slow test-gpu lint bench-gpu bench-speed bench-costs bench-memory \
-	bench-report bench-approximate bench-dask browser docs bench-paper bench-adaptive bench-candidates bench-choosing bench-theory clean
+	bench-report bench-approximate bench-dask browser docs bench-paper bench-adaptive bench-candidates bench-choosing bench-deep bench-theory clean
 .DEFAULT_GOAL := demo
 
 demo: $(VENV)/.installed ## Clean the embedded data set and see whether that helps
@@ -14,7 +14,7 @@ demo: $(VENV)/.installed ## Clean the embedded data set and see whether that hel
 
 test: $(VENV)/.installed ## The default tests; COVERAGE=yes measures what they reach, 95 % at least
 	if ! $(BIN)/python -c "import torch" 2>/dev/null; then \
-		export NO_GPU='*/_engines/gpu/*' NO_DEEP='*/bench/deep/*'; fi; \
+		export NO_GPU='*/_engines/gpu/*'; fi; \
 	$(BIN)/python -m pytest -n auto --dist worksteal \
 		$(if $(COVERAGE),--cov --cov-report=term-missing:skip-covered --cov-fail-under=95)
 
@@ -25,14 +25,14 @@ test-slow: $(VENV)/.installed ## The tests that take minutes: all rows of all 27
 	$(BIN)/python -m pytest -n auto --dist worksteal -m slow --durations=0
 
 test-gpu: $(VENV)/.installed ## The tests that need a CUDA device
-	$(BIN)/python -m pip install --quiet --editable '.[gpu,deep]'
-	$(BIN)/python -m pytest tests -m gpu
+	$(BIN)/python -m pip install --quiet --requirement experiments/requirements.txt
+	$(BIN)/python -m pytest tests experiments/tests -m gpu
 
 lint: $(VENV)/.installed ## Style, types, and the direction of imports
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/lint-imports --quiet
+	$(BIN)/lint-imports --no-logo --no-cache
 
 figures: $(VENV)/.installed ## The figures on README and the site's pages, from results/
 	$(BIN)/python docs/figures.py
@@ -81,19 +81,27 @@ bench-paper: $(VENV)/.installed ## The paper's experiment without leaks: hours; 
 		--protocol before-split --method GMR
 	$(BIN)/rectifold bench report --store results/paper
 
-bench-adaptive: $(VENV)/.installed ## Settings chosen from the data: hours; stop it, and it goes on
-	$(BIN)/python benchmarks/adaptive.py run results/adaptive $(DATA)
-	$(BIN)/python benchmarks/adaptive.py report > results/adaptive/README.md
+bench-adaptive: $(VENV)/.installed ## Settings chosen from the data: hours; interrupted runs resume
+	$(BIN)/python -m experiments.adaptive.adaptive run results/adaptive $(DATA)
+	$(BIN)/python -m experiments.adaptive.adaptive report > results/adaptive/README.md
 
 bench-candidates: $(VENV)/.installed ## Which settings to choose from, judged on sets left out
-	$(BIN)/python benchmarks/candidates.py run $(DATA)
-	$(BIN)/python benchmarks/candidates.py report > results/adaptive/candidates.md
+	$(BIN)/python -m experiments.adaptive.candidates run $(DATA)
+	$(BIN)/python -m experiments.adaptive.candidates report > results/adaptive/candidates.md
 
 bench-choosing: $(VENV)/.installed ## What choosing costs beside plain cross-validation
 	$(BIN)/python benchmarks/choosing.py $(DATA)
 
+bench-deep: $(VENV)/.installed ## The paper's experiments with deep networks: needs a GPU; interrupted runs resume
+	$(BIN)/python -m pip install --quiet --requirement experiments/requirements.txt
+	$(BIN)/python -m experiments.deep tabddpm --store results/deep --data-home $(DATA)/large
+	$(BIN)/python -m experiments.deep tabddpm --store results/deep/embedding-128 \
+		--data-home $(DATA)/large --data ecg_arrhythmia --embedding 128
+	$(BIN)/python -m experiments.deep longtail --store results/deep --data-home $(DATA)/large --together 5
+	$(BIN)/python -m experiments.deep report --store results/deep
+
 bench-theory: $(VENV)/.installed ## The paper's theory, where it holds and where it does not
-	PYTHONPATH=benchmarks $(BIN)/python -m theory
+	$(BIN)/python -m experiments.theory
 
 browser: $(VENV)/.installed
 	@command -v chromium >/dev/null || test -n "$$CHROMIUM" || { echo "installing chromium"; \

@@ -17,7 +17,6 @@ LISTED = sorted(
 #: Modules whose public names are the product's.
 MODULES = [
     *("rectifold", "rectifold.dask", "rectifold.plot", "rectifold.bench"),
-    *("experiments.deep.tabddpm", "experiments.deep.longtail"),
 ]
 
 
