@@ -1,7 +1,7 @@
-"""A plain, independent reading of the paper's Algorithm 1, and of the rules for more classes.
+"""A simple, independent implementation of Algorithm 1, and of the rules for more classes.
 
-It shares no code with the package. It is slow and has no tricks: all distances of a row
-to all others, in float64 by subtraction, a full sort, a loop over rows for the rules.
+It shares no code with the package and is slow: all distances between samples in float64 by
+subtraction, a full sort, and a loop over samples for the rules.
 """
 
 from collections import Counter
@@ -11,7 +11,7 @@ import numpy as np
 
 
 def distances_to_all(X, rows, metric):
-    """Distances of some rows to all rows, squares added one feature after the other."""
+    """Return the distances of some samples to all, adding squares feature by feature."""
     X = np.asarray(X, dtype=np.float64)
     if metric == "cosine":
         lengths = np.zeros(len(X))
@@ -35,7 +35,7 @@ def distances_to_all(X, rows, metric):
 
 
 def neighbours(X, k, *, rows=None, metric=None):
-    """The k nearest rows in the order (distance, row index), the row itself left out."""
+    """Return the k nearest samples in the order (distance, index), without the sample itself."""
     n, d = X.shape
     metric = metric or ("euclidean" if d <= 100 else "cosine")
     rows = np.arange(n) if rows is None else np.asarray(rows)
@@ -47,7 +47,7 @@ def neighbours(X, k, *, rows=None, metric=None):
             zip(block, distances_to_all(X, block, metric), strict=True), start
         ):
             d_row[row] = np.inf
-            # All that could be among the k nearest, ties included; then the full order.
+            # The k nearest and all ties with the last, then the full order.
             near = np.flatnonzero(d_row <= np.partition(d_row, k - 1)[k - 1])
             order = sorted(near.tolist(), key=lambda j: (d_row[j], j))[:k]
             indices[place], distances[place] = order, d_row[order]
@@ -55,7 +55,7 @@ def neighbours(X, k, *, rows=None, metric=None):
 
 
 def votes(indices, distances, y, *, balanced=False):
-    """Per row a dict class -> vote, and the mean distance of its neighbours."""
+    """Return for each sample a dict of votes by class, and the mean distance of neighbours."""
     sizes = Counter(y.tolist())
     result = []
     for near, d in zip(indices, distances, strict=True):
@@ -74,19 +74,19 @@ def votes(indices, distances, y, *, balanced=False):
 
 
 def by_size(y):
-    """Classes from the largest to the smallest, equal ones as they are sorted."""
+    """Return the classes from the largest to the smallest, equal ones in sorted order."""
     sizes = Counter(y.tolist())
     return sorted(sizes, key=lambda c: (-sizes[c], c))
 
 
 def predict(vote, order):
-    """The class with the highest vote; equal votes go to the larger class."""
+    """Return the class with the highest vote; equal votes go to the larger class."""
     best = max(vote.values())
     return next(c for c in order if vote[c] >= best - 1e-12)
 
 
 def algorithm_1(counted, y, rows=None, alpha=0.3, beta=0.7, gamma=0.1):
-    """Removed rows, among `rows`, which must hold the whole minority. Two classes."""
+    """Return the removed samples of two classes; `rows` must include the whole minority."""
     rows = range(len(y)) if rows is None else rows
     majority, minority = by_size(y)
     size = int((y == minority).sum())
@@ -105,7 +105,7 @@ def algorithm_1(counted, y, rows=None, alpha=0.3, beta=0.7, gamma=0.1):
 
 
 def many_classes(counted, y, alpha=0.3, beta=0.7, gamma=0.1, min_minority=10):
-    """Removed rows for more than two classes, the largest class strict."""
+    """Return the removed samples for more than two classes, the largest class strict."""
     order = by_size(y)
     sizes = Counter(y.tolist())
     strict = order[0]
@@ -121,9 +121,9 @@ def many_classes(counted, y, alpha=0.3, beta=0.7, gamma=0.1, min_minority=10):
                 candidates.append((-round(larger, 11), depth, row))
         removed |= {row for *_, row in sorted(candidates)[: int(Fraction(str(gamma)) * sizes[c])]}
     floor = max(sizes[c] - sum(y[row] == c for row in removed) for c in order[1:])
-    going = []
+    strict_candidates = []
     for row in np.flatnonzero(y == strict).tolist():
         vote, depth = counted[row]
         if predict(vote, order) != strict or vote[strict] < alpha - 1e-12:
-            going.append((round(vote[strict], 11), depth, row))
-    return removed | {row for *_, row in sorted(going)[: max(0, sizes[strict] - floor)]}
+            strict_candidates.append((round(vote[strict], 11), depth, row))
+    return removed | {row for *_, row in sorted(strict_candidates)[: max(0, sizes[strict] - floor)]}

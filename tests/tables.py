@@ -1,4 +1,4 @@
-"""Tables on which a careless search goes wrong, and the check that ours does not."""
+"""Tables on which careless searches fail, and the comparison with the reference."""
 
 import numpy as np
 from scipy import sparse
@@ -38,13 +38,13 @@ HARD = {
     "a cloud": cloud(),
     "one feature": cloud(d=1),
     "many features": cloud(d=120),
-    "more than a tree is good for": cloud(d=16),
+    "too many features for a tree": cloud(d=16),
     "a grid": np.round(cloud() * 2),
     "a grid of many features": np.round(cloud(d=40)),
     "two values": (cloud(d=30) > 1).astype(float),
-    "every row thrice": np.tile(cloud(n=100), (3, 1)),
-    "one row many times, and few others": np.concatenate((np.zeros((250, 20)), cloud(50, 20))),
-    "all rows equally far from each other": np.eye(60),
+    "every sample three times": np.tile(cloud(n=100), (3, 1)),
+    "one sample many times, and few others": np.concatenate((np.zeros((250, 20)), cloud(50, 20))),
+    "all samples equally far from each other": np.eye(60),
     "far from the origin": cloud(d=20) + 1e9,
     "far from the origin, in few features": cloud(d=3) + 1e12,
     "huge": cloud(d=20) * 1e140,
@@ -57,7 +57,9 @@ HARD = {
     "near-ties": np.round(cloud(d=20)) + cloud(d=20, seed=1) * 1e-14,
     "near-ties of single precision": np.round(cloud(d=20)) + cloud(d=20, seed=1) * 1e-7,
     "ties that only rounding breaks": np.round(cloud(n=600, d=12) * 0.7) / 3 + 0.1,
-    "nearly equal rows far out": 1e6 + np.tile(cloud(30, 20), (10, 1)) + cloud(300, 20, 2) * 1e-9,
+    "nearly equal samples far out": 1e6
+    + np.tile(cloud(30, 20), (10, 1))
+    + cloud(300, 20, 2) * 1e-9,
     "tight clusters far apart": np.repeat(cloud(10, 8) * 1e5, 30, axis=0) + cloud(300, 8, 2) * 1e-4,
     "a line": np.arange(300.0)[:, None] * np.ones(7),
     "a sphere": cloud(d=9) / np.linalg.norm(cloud(d=9), axis=1, keepdims=True),

@@ -1,4 +1,4 @@
-"""Every engine gives the k nearest rows in the canonical order, bit for bit."""
+"""Every engine returns the k nearest samples in the canonical order, bit for bit."""
 
 import numpy as np
 import pandas as pd
@@ -35,7 +35,7 @@ def test_auto_chooses_an_engine_by_the_metric(metric, name):
     assert choose("exact", points_of(cloud(), metric))[1] == name
 
 
-def test_rows_that_hold_a_certificate_are_not_searched_for():
+def test_samples_with_a_certificate_are_not_searched_for():
     X = cloud(20)
 
     def engine(points, labels, k, *, n_jobs):
@@ -51,7 +51,7 @@ def test_rows_that_hold_a_certificate_are_not_searched_for():
     np.testing.assert_array_equal(found.distances, distances)
 
 
-def test_settling_excludes_the_row_by_index_not_by_position():
+def test_settle_excludes_the_sample_by_index_not_by_position():
     X = np.zeros((4, 1))
     X[3] = 1
     proposal = Proposal(np.array([2]), np.array([0, 4]), np.array([3, 2, 1, 0]))
@@ -60,13 +60,13 @@ def test_settling_excludes_the_row_by_index_not_by_position():
     assert distances.tolist() == [[0.0, 0.0]]
 
 
-def test_settling_too_few_candidates_is_refused():
+def test_settle_raises_an_error_for_too_few_candidates():
     proposal = Proposal(np.array([5]), np.array([0, 2]), np.array([5, 1]))
-    with pytest.raises(ValueError, match="row 5 has 1 neighbours where 3 are needed"):
+    with pytest.raises(ValueError, match="sample 5 has 1 neighbours where 3 are needed"):
         settle(Points(np.zeros((6, 1)), "euclidean"), proposal, 3)
 
 
-def test_fewer_neighbours_come_from_the_same_search():
+def test_nearest_equals_a_search_for_fewer_neighbours():
     points = points_of(cloud())
     many = search(exact.propose, points, np.zeros(300, dtype=np.intp), 30)
     few = search(exact.propose, points, np.zeros(300, dtype=np.intp), 7)
@@ -92,7 +92,7 @@ def test_other_metrics_of_scikit_learn_keep_the_canonical_order(metric):
 
 
 @pytest.mark.parametrize("metric", ["braycurtis", "dice", "sokalsneath"])
-def test_metrics_that_break_the_triangle_inequality_are_not_left_to_trees(metric):
+def test_metrics_without_the_triangle_inequality_are_not_searched_by_trees(metric):
     X = np.exp(cloud(1500, 3, seed=1) * 2)
     X = X if metric == "braycurtis" else X > 1
     X = np.column_stack((X, cloud(1500, 9) > 0.5))
@@ -104,7 +104,7 @@ def test_metrics_that_break_the_triangle_inequality_are_not_left_to_trees(metric
 
 
 @pytest.mark.parametrize("metric", ["sqeuclidean", "nan_euclidean"])
-def test_no_weight_is_taken_from_an_expanded_product(metric):
+def test_distances_do_not_come_from_expanded_products(metric):
     X = 1e6 + 1e-2 * cloud(n=200, d=4)
     indices, distances = neighbours(X, 7, metric="euclidean")
     labels = np.arange(200) % 2
@@ -115,7 +115,7 @@ def test_no_weight_is_taken_from_an_expanded_product(metric):
     np.testing.assert_allclose(found.distances, expected[found.rows], rtol=1e-14)
 
 
-def test_missing_values_are_compared_over_what_two_rows_share():
+def test_missing_values_are_ignored_pair_by_pair():
     X = cloud(60, 5)
     X[np.random.default_rng(5).random(X.shape) < 0.3] = np.nan
     X[0] = [0, np.nan, np.nan, np.nan, np.nan]
@@ -143,7 +143,7 @@ def test_a_callable_metric_works(overlapping):
 
 
 @pytest.mark.parametrize("metric", ["euclidean", "cosine", "manhattan", "minkowski"])
-def test_a_search_object_gives_the_same_answer_as_its_metric(overlapping, metric):
+def test_a_search_object_gives_the_same_result_as_its_metric(overlapping, metric):
     X, y = overlapping
     plain = GMR(metric=metric)
     plain.fit_resample(X, y)
@@ -168,7 +168,7 @@ def test_a_search_object_gives_the_same_answer_as_its_metric(overlapping, metric
         KNeighborsTransformer(n_neighbors=16, p=1),
     ],
 )
-def test_the_metric_of_a_search_object_is_its_own(overlapping, own):
+def test_a_search_object_keeps_its_own_metric(overlapping, own):
     X, y = overlapping
     given = GMR(n_neighbors=own)
     given.fit_resample(X, y)
@@ -180,7 +180,7 @@ def test_the_metric_of_a_search_object_is_its_own(overlapping, own):
 
 
 class OwnIndex:
-    """A search object that knows nothing of scikit-learn, and finds no row for itself."""
+    """A search object without scikit-learn's base class, which excludes the sample itself."""
 
     def __init__(self, n_neighbors):
         self.n_neighbors = n_neighbors
@@ -195,7 +195,9 @@ class OwnIndex:
         return d[:, 1:].astype(np.float32), i[:, 1:]
 
 
-def test_an_object_that_leaves_the_row_out_itself_loses_its_farthest_neighbour(overlapping):
+def test_the_farthest_neighbour_is_dropped_if_a_search_object_excludes_the_sample_itself(
+    overlapping,
+):
     X, y = overlapping
     given, plain = GMR(n_neighbors=OwnIndex(16)), GMR()
     given.fit_resample(X, y)
@@ -206,7 +208,7 @@ def test_an_object_that_leaves_the_row_out_itself_loses_its_farthest_neighbour(o
 
 
 class GraphMaker(BaseEstimator):
-    """A transformer that makes a graph of neighbours and has no `kneighbors`."""
+    """A transformer that returns a graph of neighbours and has no `kneighbors`."""
 
     def __init__(self, n_neighbors=15, metric="euclidean"):
         self.n_neighbors = n_neighbors
@@ -218,7 +220,7 @@ class GraphMaker(BaseEstimator):
 
 
 class TooFew(OwnIndex):
-    """A search object that fills up with -1, as faiss and hnswlib do."""
+    """A search object that pads with -1, as faiss and hnswlib do."""
 
     def kneighbors(self, X):
         d, i = super().kneighbors(X)
@@ -230,18 +232,18 @@ class TooFew(OwnIndex):
     ("own", "message"),
     [
         (TooFew(16), "has 5 neighbours where 15 are needed"),
-        (NearestNeighbors(n_neighbors=1), "two at least"),
+        (NearestNeighbors(n_neighbors=1), "at least two"),
         (NearestNeighbors, "must be an integer, or an object"),
         (StandardScaler(), "must be an integer, or an object"),
     ],
 )
-def test_a_search_object_that_can_not_do_it_is_refused(overlapping, own, message):
+def test_an_unusable_search_object_raises_an_error(overlapping, own, message):
     with pytest.raises(ValueError, match=message):
         GMR(n_neighbors=own).fit_resample(*overlapping)
 
 
 @pytest.mark.parametrize("metric", ["euclidean", "manhattan"])
-def test_a_transformer_that_makes_a_graph_searches_too(overlapping, metric):
+def test_a_transformer_that_returns_a_graph_can_search(overlapping, metric):
     X, y = overlapping
     given, plain = GMR(n_neighbors=GraphMaker(metric=metric)), GMR(metric=metric)
     given.fit_resample(X, y)
@@ -251,7 +253,7 @@ def test_a_transformer_that_makes_a_graph_searches_too(overlapping, metric):
 
 
 @pytest.mark.slow
-def test_pynndescent_searches_too(overlapping):
+def test_pynndescent_can_search(overlapping):
     pynndescent = pytest.importorskip("pynndescent")
     X, y = overlapping
     index = pynndescent.PyNNDescentTransformer(n_neighbors=15, random_state=0)
@@ -261,13 +263,13 @@ def test_pynndescent_searches_too(overlapping):
     assert (given.rectification_.removed == plain.rectification_.removed).mean() > 0.99
 
 
-def test_a_metric_beside_a_search_object_is_refused(overlapping):
+def test_a_metric_beside_a_search_object_raises_an_error(overlapping):
     with pytest.raises(ValueError, match="n_neighbors has its own metric"):
         GMR(n_neighbors=NearestNeighbors(n_neighbors=4), metric="cosine").fit_resample(*overlapping)
 
 
 @pytest.mark.parametrize("dense", [False, True])
-def test_a_precomputed_graph_gives_the_same_answer(overlapping, dense):
+def test_a_precomputed_graph_gives_the_same_result(overlapping, dense):
     X, y = overlapping
     if dense:
         graph = pairwise_distances(X)
@@ -283,7 +285,7 @@ def test_a_precomputed_graph_gives_the_same_answer(overlapping, dense):
     assert FromGraph() == FromGraph()
 
 
-def test_a_precomputed_graph_may_be_a_frame_or_hold_entries_in_parts(overlapping):
+def test_a_precomputed_graph_may_be_a_data_frame_or_have_repeated_entries(overlapping):
     X, y = overlapping
     distances = pairwise_distances(X)
     plain, frame, parts = (GMR(metric="precomputed") for _ in range(3))
@@ -304,17 +306,17 @@ def test_a_precomputed_graph_may_be_a_frame_or_hold_entries_in_parts(overlapping
     ("graph", "message"),
     [
         (sparse.csr_array((5, 4)), "square graph of distances"),
-        (np.full((30, 30), -1.0), "none negative"),
+        (np.full((30, 30), -1.0), "not negative"),
         (np.full((30, 30), np.nan), "NaN or inf"),
-        (sparse.eye_array(30, format="csr"), "row 0 of the precomputed graph has 0 neighbours"),
+        (sparse.eye_array(30, format="csr"), "row 0 of X, the precomputed graph, has 0 neighbours"),
     ],
 )
-def test_a_graph_that_is_none_is_refused(graph, message):
+def test_an_invalid_graph_raises_an_error(graph, message):
     with pytest.raises(ValueError, match=message):
         as_graph(graph, 5)
 
 
-def test_precomputed_goes_with_nothing_that_would_be_ignored(overlapping):
+def test_precomputed_raises_an_error_for_parameters_that_it_would_ignore(overlapping):
     X, y = overlapping
     graph = KNeighborsTransformer(n_neighbors=20).fit_transform(X)
     with pytest.raises(ValueError, match="space must be None"):

@@ -1,4 +1,4 @@
-"""The exact engine: canonical neighbours and true certificates, whichever way it takes."""
+"""The exact engine: canonical neighbours and true certificates, by each search method."""
 
 from dataclasses import replace
 from fractions import Fraction
@@ -24,83 +24,83 @@ from rectifold.progress import listening
 from reference import neighbours
 from tables import HARD, check, cloud, points_of
 
-WAYS = ("whole", "leaves", "tree", "double", "double in leaves")
+METHODS = ("all pairs", "leaves", "tree", "double", "double in leaves")
 
 
-def go(way, monkeypatch):
-    """Take one of the ways through the engine, whatever the table's size."""
-    monkeypatch.setattr(costs, "SMALL", 10**9 if way in ("whole", "double") else 0)
+def force(method, monkeypatch):
+    """Use one of the search methods, whatever the size of the table."""
+    monkeypatch.setattr(costs, "SMALL", 10**9 if method in ("all pairs", "double") else 0)
     monkeypatch.setattr(costs, "SPARSE_SMALL", costs.SMALL)
     monkeypatch.setattr(costs, "LEAF", ((np.inf, 16),))
     monkeypatch.setattr(costs, "SPARSE_LEAF", 16)
-    monkeypatch.setattr(costs, "worth_a_trial", lambda *_: way == "tree")
+    monkeypatch.setattr(costs, "worth_a_trial", lambda *_: method == "tree")
     monkeypatch.setattr(costs, "affordable_visits", lambda *_: np.inf)
-    if way.startswith("double"):
+    if method.startswith("double"):
         monkeypatch.setattr(Frame, "usable", False)
 
 
-@pytest.fixture(params=WAYS)
-def way(request, monkeypatch):
-    go(request.param, monkeypatch)
+@pytest.fixture(params=METHODS)
+def method(request, monkeypatch):
+    force(request.param, monkeypatch)
     return request.param
 
 
 @pytest.mark.parametrize("k", [1, 15, 40])
 @pytest.mark.parametrize("name", HARD)
-def test_neighbours_are_canonical_and_certificates_true(name, k, way):
+def test_neighbours_are_canonical_and_certificates_true(name, k, method):
     check(HARD[name], k)
 
 
 @pytest.mark.parametrize("name", HARD)
-def test_certificates_are_true_where_classes_are_apart(name, way):
+def test_certificates_are_true_where_classes_are_apart(name, method):
     X = HARD[name]
-    # A class of one side, so that many rows may hold a certificate.
+    # Each class is on one side, so that many samples may hold a certificate.
     check(X, 5, labels=(X[:, 0] > np.median(X[:, 0])).astype(np.intp))
 
 
-@pytest.mark.parametrize("name", ["a grid", "every row thrice", "many features"])
-def test_all_other_rows_can_be_neighbours(name, way):
+@pytest.mark.parametrize("name", ["a grid", "every sample three times", "many features"])
+def test_all_other_samples_can_be_neighbours(name, method):
     check(HARD[name][:50], 49)
 
 
 @pytest.mark.parametrize("k", [1, 15, 200])
 @pytest.mark.parametrize("d", [2, 120])
-def test_cosine_neighbours_are_canonical_with_rows_that_have_no_direction(d, k, way):
+def test_cosine_neighbours_are_canonical_with_zero_vectors(d, k, method):
     X = cloud(d=d)
     X[::7] = 0
     X[::5] *= 3
     check(X, k, "cosine")
 
 
-def test_cosine_neighbours_are_canonical_where_zero_rows_are_nearer_than_others(way):
+def test_cosine_neighbours_are_canonical_if_zero_vectors_are_nearer_than_others(method):
     X = np.concatenate((cloud(30, 3), -1e-3 * np.abs(cloud(30, 3)), np.zeros((40, 3))))
     check(X, 15, "cosine")
     check(np.zeros((1, 3)).repeat(20, 0) + np.eye(20, 3), 5, "cosine")
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_equal_rows_that_rounding_keeps_apart_give_no_certificate_to_each_other(seed, way):
-    # Proportional rows are equal after normalising, and their keys collide with others'.
+def test_equal_samples_that_rounding_separates_do_not_certify_each_other(seed, method):
+    # Proportional samples are equal after normalising, and their keys collide with others.
     rng = np.random.default_rng(seed)
     base = rng.integers(1, 9, size=(10, 200)).astype(float)
     X = base[rng.integers(0, 10, 300)] * rng.integers(1, 30, 300)[:, None]
     check(X, 1, "cosine", labels=rng.integers(0, 2, 300))
 
 
-def test_an_enemy_at_a_distance_that_underflows_is_as_near_as_a_duplicate(way):
+def test_an_enemy_at_a_distance_that_underflows_is_as_near_as_a_duplicate(method):
     X = np.array([[0.0], [1e-170], [1e-170], *([1e-165 * (row + 5)] for row in range(20))])
     check(X, 1, labels=np.array([1, 0, 0] + [1] * 20))
 
 
-def test_a_row_without_direction_stands_against_certificates(way):
-    # Orthogonal rows are as far from each other as from a row without direction, which
-    # comes first: no row has its own class alone among its neighbours.
+def test_a_zero_vector_prevents_certificates(method):
+    # Orthogonal samples are as far from each other as from a zero vector, which comes first:
+    # no sample has only its own class among its neighbours.
     X = np.concatenate((np.zeros((3, 60)), np.eye(60)))
     found = check(X, 2, "cosine", labels=np.repeat([1, 0], [3, 60]))
     assert not found.certified[3:].any()
 
 
-def test_cosine_takes_rows_of_any_length():
+def test_cosine_accepts_samples_of_any_length():
     X = cloud(d=20) * 10.0 ** np.random.default_rng(3).integers(-150, 150, size=(300, 1))
     points = points_of(X, "cosine")
     np.testing.assert_allclose((points.values**2).sum(axis=1), 1, rtol=1e-14)
@@ -110,8 +110,8 @@ def test_cosine_takes_rows_of_any_length():
 @pytest.mark.parametrize("kept", ["as blocks", "as they are", "as they are, and wide"])
 @pytest.mark.parametrize("metric", ["euclidean", "cosine"])
 @pytest.mark.parametrize("form", [sparse.csr_matrix, sparse.csc_matrix, sparse.csr_array])
-def test_sparse_rows_have_the_neighbours_of_dense_ones_bit_for_bit(
-    metric, form, kept, way, monkeypatch
+def test_sparse_samples_have_the_neighbours_of_dense_ones_bit_for_bit(
+    metric, form, kept, method, monkeypatch
 ):
     monkeypatch.setattr(products, "_BLOCK", 1 << 26 if kept == "as blocks" else 0)
     monkeypatch.setattr(coordinates, "_SPARSE", 0 if kept.endswith("wide") else 512)
@@ -127,7 +127,7 @@ def test_sparse_rows_have_the_neighbours_of_dense_ones_bit_for_bit(
 
 
 @pytest.mark.parametrize("n", [1500, 5000])
-def test_sparse_rows_of_many_columns_agree_with_the_reference(n):
+def test_sparse_samples_of_many_features_agree_with_the_reference(n):
     rng = np.random.default_rng(0)
     X = sparse.csr_array(np.where(rng.random((n, 1500)) < 0.01, rng.normal(size=(n, 1500)), 0))
     assert coordinates.stays_sparse(X)
@@ -158,24 +158,24 @@ def test_neighbours_are_canonical_and_certificates_true_on_any_table(data):
         labels = np.sort(labels)[np.argsort(np.argsort(X[:, 0]))]
     metric = data.draw(st.sampled_from(["euclidean", "cosine"]))
     with pytest.MonkeyPatch.context() as monkeypatch:
-        go(data.draw(st.sampled_from(WAYS)), monkeypatch)
+        force(data.draw(st.sampled_from(METHODS)), monkeypatch)
         check(X, data.draw(st.integers(1, n - 1)), metric, labels=labels)
 
 
-@pytest.mark.parametrize("way_taken", ["whole", "leaves"])
-def test_what_single_precision_can_not_tell_is_left_to_double(way_taken, monkeypatch):
-    go(way_taken, monkeypatch)
-    asked = []
+@pytest.mark.parametrize("method", ["all pairs", "leaves"])
+def test_double_precision_is_used_if_single_is_too_coarse(method, monkeypatch):
+    force(method, monkeypatch)
+    calls = []
     finer = Frame.finer
-    monkeypatch.setattr(Frame, "finer", lambda self: asked.append(self) or finer(self))
+    monkeypatch.setattr(Frame, "finer", lambda self: calls.append(self) or finer(self))
     check(HARD["a cloud"], 15)
-    assert not asked
+    assert not calls
     check(HARD["tight clusters far apart"], 15)
-    assert asked
+    assert calls
 
 
 def synthetic(number):
-    """Twenty tables of 1 to 400 dimensions, imbalance 1 to 1000, two to six classes."""
+    """Return one of 20 tables of 1 to 400 dimensions, imbalance 1 to 1000, two to six classes."""
     rng = np.random.default_rng(number)
     d = int(np.round(np.geomspace(1, 400, 20))[number])
     classes = 2 + number % 5
@@ -212,7 +212,7 @@ def two_clusters(n=6000, d=8, far=50.0):
     return X, y
 
 
-def test_most_rows_of_separate_classes_hold_a_certificate():
+def test_most_samples_of_separate_classes_hold_a_certificate():
     X, y = two_clusters()
     found = search(exact.propose, points_of(X), y, 15)
     assert found.certified.mean() > 0.99
@@ -220,25 +220,25 @@ def test_most_rows_of_separate_classes_hold_a_certificate():
     assert search(exact.propose, points_of(X[:2000]), y[:2000], 15).certified.all()
 
 
-def test_a_single_class_is_certified_whole():
+def test_all_samples_of_a_single_class_are_certified():
     X = cloud(3000, 4)
     assert search(exact.propose, points_of(X), np.zeros(3000, dtype=np.intp), 15).certified.all()
 
 
-def test_rows_of_small_classes_are_searched_for():
+def test_samples_of_small_classes_are_searched_for():
     X, y = cloud(4000, 6), np.random.default_rng(0).integers(0, 700, 4000)
     found = check(X, 3, labels=y)
     assert len(found.rows) > 3900
 
 
-def test_duplicates_count_as_often_as_they_occur(way):
-    # Three places, each many times: all neighbours of a row lie on its own point.
+def test_duplicates_count_as_often_as_they_occur(method):
+    # Three points, many times each: all neighbours of a sample lie on its own point.
     X = np.repeat([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]], 20, axis=0)
     found = check(X, 15, labels=np.repeat([0, 1, 2], 20))
-    assert found.certified.all() or way in ("leaves", "tree", "double in leaves")
+    assert found.certified.all() or method in ("leaves", "tree", "double in leaves")
 
 
-def test_a_point_with_rows_of_two_classes_certifies_nobody(way):
+def test_a_point_with_samples_of_two_classes_certifies_none(method):
     X = np.repeat(cloud(40, 3), 2, axis=0)
     assert not check(X, 1, labels=np.arange(80) % 2).certified.any()
 
@@ -250,15 +250,15 @@ def test_many_neighbours(k):
 
 
 def test_large_tables_go_through_in_several_blocks(monkeypatch):
-    go("leaves", monkeypatch)
+    force("leaves", monkeypatch)
     monkeypatch.setattr(leaf_search, "_PAIRS", 300)
     monkeypatch.setattr(leaf_search, "_QUERIES", 64)
-    for name in ("a grid", "every row thrice", "two values"):
+    for name in ("a grid", "every sample three times", "two values"):
         check(HARD[name], 15)
 
 
 def exact_squares(frame):
-    """Squared distances of all places, in the units of the frame, without any rounding."""
+    """Return the squared distances of all places, in the units of the frame, without rounding."""
     values = frame.coordinates.values
     values = values.toarray() if sparse.issparse(values) else values
     factor = Fraction(frame.coordinates.factor)
@@ -268,8 +268,9 @@ def exact_squares(frame):
 
 HOSTILE = [
     *("a cloud", "a grid", "far from the origin", "one outlier", "near-ties", "huge", "tiny"),
-    *("near-ties of single precision", "nearly equal rows far out", "features of very different"),
-    *("tight clusters far apart", "every row thrice", "denormal squares", "a sphere"),
+    *("near-ties of single precision", "nearly equal samples far out"),
+    "features of very different scale",
+    *("tight clusters far apart", "every sample three times", "denormal squares", "a sphere"),
 ]
 
 
@@ -291,7 +292,7 @@ def test_the_bounds_on_rounding_hold_against_exact_arithmetic(name, double):
             at = plain[row, place : place + 1]
             assert Fraction(float(frame.at_least(at, only[:1])[0])) <= s
             assert s <= Fraction(float(frame.at_most(at, only[:1])[0]))
-    # Bounds exactly at a distance, and next to it, are where rounding would decide.
+    # Rounding would decide for bounds at a distance and next to it.
     for shift in (1.0, 1 - 1e-15, 1 + 1e-15, 1 - 1e-7, 1 + 1e-7, 0.9, 1.1):
         for step in (1, 7):
             bounds = np.array(
@@ -318,7 +319,7 @@ def test_the_bounds_would_fail_without_their_margin(monkeypatch):
 @pytest.mark.parametrize("d", [3, 40, 200])
 @pytest.mark.parametrize("scale", [1.0, 1e-30, 1e30])
 @pytest.mark.parametrize("offset", [0.0, 1e4])
-def test_no_leaf_is_passed_over_that_holds_a_point_within_the_bound(d, scale, offset):
+def test_leaves_with_a_point_within_the_bound_are_not_skipped(d, scale, offset):
     X = (cloud(1500, d) * np.geomspace(1, 0.01, d) + offset) * scale
     X[:20] *= 1e3
     with Workers(1) as workers:
@@ -336,7 +337,7 @@ def test_no_leaf_is_passed_over_that_holds_a_point_within_the_bound(d, scale, of
             assert near[inside].all()
 
 
-def test_pruning_passes_over_most_leaves_where_data_have_structure():
+def test_most_leaves_are_skipped_if_data_have_clusters():
     X = np.repeat(cloud(30, 6) * 20, 100, axis=0) + cloud(3000, 6, 1)
     with Workers(1) as workers:
         frame = build(X, np.zeros(3000, dtype=np.intp), 24, workers, unit_length=False)
@@ -357,15 +358,15 @@ def test_every_point_has_a_place_and_leaves_have_one_class():
 
 @settings(max_examples=50, deadline=None)
 @given(st.integers(0, 100), st.integers(1, 600), st.data())
-def test_k_entries_of_a_row_are_at_least_as_large_as_what_is_told(n, width, data):
+def test_kth_at_least_is_a_tight_lower_bound(n, width, data):
     k = data.draw(st.integers(1, width))
     block = np.random.default_rng(n).normal(size=(n, width)).round(1).astype(np.float32)
-    told = kth_at_least(block, k)
+    bound = kth_at_least(block, k)
     ordered = np.sort(block, axis=1)[:, ::-1]
-    assert (told <= ordered[:, k - 1]).all()
-    # And hardly less: of the entries that are as large, few are too many.
+    assert (bound <= ordered[:, k - 1]).all()
+    # Few other entries exceed it.
     if n:
-        assert np.mean((block > told[:, None]).sum(axis=1)) < 1.5 * k + 3
+        assert np.mean((block > bound[:, None]).sum(axis=1)) < 1.5 * k + 3
 
 
 @pytest.mark.parametrize("heaviest", [1, 5, 2**40])
@@ -378,8 +379,8 @@ def test_counting_is_by_weight(heaviest):
     np.testing.assert_array_equal(count(mask, weights), expected)
 
 
-def taken(X, monkeypatch):
-    """The way that the cost model takes for what certificates leave."""
+def chosen_method(X, monkeypatch):
+    """Return the method that the cost model chooses for samples without a certificate."""
     used = []
     monkeypatch.setattr(exact.tree, "search", lambda *a: used.append("tree") or iter(()))
     monkeypatch.setattr(exact.leaf_search, "search", lambda *a: used.append("leaves") or iter(()))
@@ -400,8 +401,8 @@ def taken(X, monkeypatch):
     ],
     ids=["a plane", "a plane in more dimensions", "a cloud", "many dimensions", "sparse"],
 )
-def test_a_tree_is_taken_where_it_has_little_to_visit(X, expected, monkeypatch):
-    assert taken(X, monkeypatch) == expected
+def test_a_tree_is_used_if_it_visits_few_points(X, expected, monkeypatch):
+    assert chosen_method(X, monkeypatch) == expected
 
 
 def test_visits_of_a_tree_are_counted():
@@ -419,7 +420,7 @@ def blas_threads():
     return [pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"]
 
 
-def test_blas_has_its_threads_back_after_a_run_and_after_a_failure():
+def test_blas_threads_are_restored_after_a_run_and_after_an_error():
     before = blas_threads()
     X, y = two_clusters()
 
@@ -434,7 +435,7 @@ def test_blas_has_its_threads_back_after_a_run_and_after_a_failure():
     assert blas_threads() == before
 
 
-def test_progress_counts_rows_up_to_all_of_them():
+def test_progress_counts_all_samples():
     X, y = two_clusters(far=1.0)
     seen = []
     with listening(lambda done, total: seen.append((done, total))):
@@ -446,14 +447,14 @@ def test_progress_counts_rows_up_to_all_of_them():
     assert {total for _, total in seen} == {6000}
 
 
-class TestParts:
-    """Of a part of a table: neighbours among its rows, and how many are nearer than a distance."""
+class TestPartialSearch:
+    """Neighbours among a part of a table, and counts of nearer samples in it."""
 
-    @pytest.mark.parametrize("way", ["leaves", "tree", "double in leaves"])
+    @pytest.mark.parametrize("method", ["leaves", "tree", "double in leaves"])
     @pytest.mark.parametrize("metric", ["euclidean", "cosine"])
     @pytest.mark.parametrize("name", HARD)
-    def test_neighbours_and_counts_are_those_of_all_pairs(self, name, metric, way, monkeypatch):
-        go(way, monkeypatch)
+    def test_neighbours_and_counts_are_those_of_all_pairs(self, name, metric, method, monkeypatch):
+        force(method, monkeypatch)
         points, k = points_of(HARD[name], metric), 5
         rng = np.random.default_rng(0)
         for targets in (1, points.n // 2, points.n):

@@ -1,4 +1,4 @@
-"""Votes and rules, on neighbourhoods small enough to reckon by hand."""
+"""Votes and rules, on neighbourhoods small enough to check by hand."""
 
 import numpy as np
 import pytest
@@ -47,11 +47,11 @@ def test_a_nearer_neighbour_has_more_weight():
     np.testing.assert_allclose(votes.majority_confidence, [0.75, 0.5, 1])
     np.testing.assert_allclose(votes.larger, [0, 0, 1])
     np.testing.assert_allclose(votes.depth, [2, 1, 2])
-    # The second row's votes are equal: that goes to the larger class.
+    # Equal votes, those of the second sample, go to the larger class.
     assert votes.predicted.tolist() == [0, 0, 0]
 
 
-def test_votes_equal_but_for_rounding_go_to_the_larger_class():
+def test_votes_that_differ_by_rounding_go_to_the_larger_class():
     labels = np.array([1, 1, 1, 0, 0])
     near = neighbourhoods([[1, 2, 3, 4]] * 5, [[0.1, 0.3, 0.3, 0.1 + 1e-17]] * 5)
     votes = count_votes(near, labels, np.array([3, 2]))
@@ -60,7 +60,7 @@ def test_votes_equal_but_for_rounding_go_to_the_larger_class():
     assert votes.predicted[0] == 1
 
 
-def test_balanced_votes_count_a_rare_class_for_more():
+def test_balanced_votes_give_a_rare_class_more_weight():
     labels = np.array([0, 0, 0, 1])
     near = neighbourhoods([[1, 3]] * 4, [[1, 1]] * 4)
     votes = count_votes(near, labels, np.array([3, 1]), class_weight="balanced")
@@ -68,7 +68,7 @@ def test_balanced_votes_count_a_rare_class_for_more():
     assert votes.predicted[0] == 1
 
 
-def test_a_certificate_is_a_vote_of_one_for_the_own_class():
+def test_a_certificate_is_a_vote_of_one_for_the_class_of_the_sample():
     labels = np.array([0, 1, 1])
     near = neighbourhoods([[1, 2]] * 3, [[1, 1]] * 3, certified=[False, True, True])
     votes = count_votes(near, labels, np.array([1, 2]))
@@ -78,11 +78,11 @@ def test_a_certificate_is_a_vote_of_one_for_the_own_class():
     assert np.isnan(votes.depth).tolist() == [False, True, True]
 
 
-def test_classes_are_ordered_by_size_then_as_sorted():
+def test_classes_are_ordered_by_size_then_by_label():
     assert size_order(np.array([5, 9, 5, 9])).tolist() == [1, 3, 0, 2]
 
 
-def test_strict_rows_go_as_intrusion_or_ambiguity():
+def test_strict_samples_are_removed_as_intrusion_or_ambiguity():
     labels = np.zeros(4, dtype=int)
     sizes = np.array([40, 30])
     votes = votes_of([0, 1, 0, 0], [0.9, 0.1, 0.29, 0.3], [0, 0, 0, 0])
@@ -92,7 +92,7 @@ def test_strict_rows_go_as_intrusion_or_ambiguity():
     assert reasons(out) == ["kept", "removed intrusion", "removed ambiguity", "kept"]
 
 
-def test_a_vote_at_the_threshold_is_not_beyond_it_whatever_the_rounding():
+def test_a_vote_at_the_threshold_does_not_exceed_it_whatever_the_rounding():
     labels = np.array([0, 1, 1])
     sizes = np.array([40, 30])
     votes = votes_of([0, 0, 0], [0.3 - 1e-16, 0, 0], [0, 0.7 + 1e-16, 0.7 + 1e-9])
@@ -102,7 +102,7 @@ def test_a_vote_at_the_threshold_is_not_beyond_it_whatever_the_rounding():
     assert reasons(out) == ["kept", "kept", "removed deep noise"]
 
 
-def test_the_cap_takes_the_most_contradicted_then_the_most_deeply_embedded():
+def test_the_cap_selects_by_vote_then_by_mean_distance():
     labels = np.ones(6, dtype=int)
     sizes = np.array([400, 30])
     larger = [0.8, 1.0, 1.0 - 1e-14, 1.0, 0.95, 0.6]
@@ -123,11 +123,11 @@ def test_the_cap_takes_the_most_contradicted_then_the_most_deeply_embedded():
         votes, labels, sizes, frozenset({0}), frozenset({1}), Thresholds(gamma=0.04),
         keep_floor=False,
     )  # fmt: skip
-    # Within 1e-12 all three have vote 1, and the second of them lies deepest.
+    # All three votes are 1 within 1e-12, and the second sample has the nearest neighbours.
     assert [i for i, r in enumerate(reasons(out)) if r.startswith("removed")] == [2]
 
 
-def test_the_floor_keeps_the_most_confident_rows():
+def test_the_floor_keeps_the_most_confident_samples():
     labels = np.zeros(5, dtype=int)
     sizes = np.array([5, 3, 2])
     votes = votes_of([1, 1, 1, 1, 0], [0.4, 0.1, 0.2, 0.3, 0.9], [0] * 5)
@@ -142,7 +142,7 @@ def test_the_floor_keeps_the_most_confident_rows():
     ]
 
 
-def test_the_guard_is_for_two_classes():
+def test_min_minority_returns_the_data_unchanged_for_two_classes_only():
     assert guarded(np.array([100, 9]), 10)
     assert not guarded(np.array([100, 10]), 10)
     assert not guarded(np.array([100, 9, 9]), 10)
@@ -152,5 +152,5 @@ def test_the_guard_is_for_two_classes():
     ("gamma", "size", "most"),
     [(0.29, 100, 29), (0.1, 35, 3), (0.0, 50, 0), (1.0, 7, 7), (1 / 3, 3, 0), (1e-5, 100_000, 1)],
 )
-def test_the_cap_is_a_floor_in_exact_decimals(gamma, size, most):
+def test_the_cap_is_rounded_down_in_exact_decimals(gamma, size, most):
     assert cap(gamma, size) == most

@@ -1,4 +1,4 @@
-"""Exact search by all pairs, for what no product or tree can give: missing values, HEOM."""
+"""Exact search by all pairs, for metrics that no product or tree computes: HEOM, missing values."""
 
 from collections.abc import Generator
 
@@ -11,35 +11,19 @@ from rectifold._engines.contract import Proposal
 
 #: The metrics computed here.
 METRICS = ("heom", "nan_euclidean")
-#: Distances held at once by each core.
+#: Maximum number of distances in memory per core.
 _PAIRS = 1 << 20
-#: Stands for the distance of two rows that have no value in common: finite, so that a row
-#: with no better neighbours still has a vote.
+#: Distance of samples without a common feature: finite, so that they can still vote.
 _NOTHING_IN_COMMON = 1e300
 
 
 def propose(
     points: Points, labels: Ints, k: int, *, n_jobs: int | None = None
 ) -> Generator[Proposal, None, None]:
-    """Propose, for every row, its k nearest rows and all that tie with the last.
+    """Yield the k nearest samples of every sample, and all that tie with the last.
 
-    Distances are computed feature by feature, by direct subtraction, of every row to every
-    other: n x n x d operations, in blocks of bounded size.
-
-    Parameters
-    ----------
-    points : Points
-        Dense points with one of `METRICS`.
-    labels : ndarray of shape (n_rows,)
-        Not used: this engine gives no certificates.
-    k : int
-        Neighbours per row.
-    n_jobs : int or None
-        Cores, as in scikit-learn.
-
-    Yields
-    ------
-    Proposal
+    This takes n x n x d operations, in blocks of bounded size, by direct subtraction feature by
+    feature. `labels` is not used, since there are no certificates.
     """
     columns = np.ascontiguousarray(points.values.T)
     step = max(1, _PAIRS // points.n)
@@ -59,7 +43,7 @@ def _nearest(points: Points, columns: Floats, rows: Ints, k: int) -> Proposal:
 
 
 def _heom(points: Points, columns: Floats, rows: Ints) -> Floats:
-    """Wilson and Martinez: a difference is 1 where a value is missing or categories differ."""
+    """Return Wilson and Martinez' distances: a missing value or another category counts as 1."""
     assert points.categorical is not None
     squares = np.zeros((len(rows), points.n))
     for column, categorical in zip(columns, points.categorical, strict=True):
@@ -74,7 +58,7 @@ def _heom(points: Points, columns: Floats, rows: Ints) -> Floats:
 
 
 def _nan_euclidean(points: Points, columns: Floats, rows: Ints) -> Floats:
-    """As scikit-learn defines it: over the features both rows have, scaled up to all of them."""
+    """Return scikit-learn's distances: over the common features, scaled up to all features."""
     squares = np.zeros((len(rows), points.n))
     shared = np.zeros((len(rows), points.n))
     for column in columns:

@@ -1,4 +1,4 @@
-"""What an approximate engine is asked for, what engines yield, and the resulting neighbourhoods."""
+"""The contract of engines: what they are asked for, what they yield, and the result."""
 
 from collections.abc import Generator
 from dataclasses import dataclass, replace

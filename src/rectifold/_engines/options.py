@@ -8,7 +8,7 @@ from rectifold._core.errors import Param, ParameterError
 
 
 class _Options:
-    """Show only the options that differ from their defaults, as scikit-learn's estimators do."""
+    """Base class whose repr shows only the options that differ from their defaults."""
 
     def __repr__(self) -> str:
         changed = [

@@ -1,4 +1,4 @@
-"""Run an engine over all samples, and put what it proposes into the canonical order."""
+"""Run an engine over all samples, and settle what it proposes."""
 
 from collections.abc import Callable
 from contextlib import closing
@@ -78,33 +78,33 @@ class _Settled:
         self.distances: list[Floats] = []
 
     def add(self, proposal: Proposal) -> None:
-        """Settle one more proposal."""
+        """Settle a proposal."""
         indices, distances = settle(self.points, proposal, self.k)
         self.rows.append(proposal.rows)
         self.indices.append(indices)
         self.distances.append(distances)
 
     def neighbourhoods(self, certified: Bools) -> Neighbourhoods:
-        """Return all of them, ordered by sample."""
+        """Return the neighbourhoods of all samples, ascending."""
         every = np.concatenate(self.rows) if self.rows else np.empty(0, dtype=np.intp)
         order = np.argsort(every)
         places = np.empty_like(order)
         places[order] = np.arange(len(order))
         return Neighbourhoods(
             rows=every[order],
-            indices=_gathered(self.indices, places, self.k, np.intp),
-            distances=_gathered(self.distances, places, self.k, np.float64),
+            indices=_gather(self.indices, places, self.k, np.intp),
+            distances=_gather(self.distances, places, self.k, np.float64),
             certified=certified,
         )
 
 
-def _gathered(parts: list[Any], places: Ints, k: int, dtype: type) -> Any:
-    """Write all parts into one array at their places, and free each part."""
-    whole: Any = np.empty((len(places), k), dtype=dtype)
+def _gather(parts: list[Any], places: Ints, k: int, dtype: type) -> Any:
+    """Return an array with all parts at their places; each part is freed once it is copied."""
+    gathered: Any = np.empty((len(places), k), dtype=dtype)
     parts.reverse()
     at = 0
     while parts:
         part = parts.pop()
-        whole[places[at : at + len(part)]] = part
+        gathered[places[at : at + len(part)]] = part
         at += len(part)
-    return whole
+    return gathered

@@ -1,72 +1,50 @@
-"""The one function that computes the distances of candidates and settles their order."""
+"""Compute the distances of candidates and sort them: the same function for all engines."""
 
 import numpy as np
 from scipy import sparse
 
+from rectifold._core.errors import Param, ParameterError
 from rectifold._core.space import Points
 from rectifold._core.summation import sum_columns, sum_entries
 from rectifold._core.utils import Floats, Ints, Matrix
 from rectifold._engines.contract import Proposal
 from rectifold._engines.threads import scratch
 
-#: Stands where a row has no further neighbour.
+#: Index of a missing neighbour.
 NO_NEIGHBOUR = int(np.iinfo(np.intp).max)
-#: Numbers per block of gathered pairs.
+#: Maximum number of values per block of pairs.
 _BLOCK = 1 << 17
 
 
 def settle(points: Points, proposal: Proposal, k: int) -> tuple[Ints, Floats]:
-    """Reduce candidates to the k nearest rows in the order (distance, row index).
+    """Reduce candidates to the k nearest samples in the order (distance, index).
 
-    Every engine goes through here, so that all of them give the same neighbours and,
-    bit for bit, the same distances.
-
-    Parameters
-    ----------
-    points : Points
-        All rows.
-    proposal : Proposal
-        Rows and their candidates, at least k of them besides the row itself.
-    k : int
-        How many neighbours to keep.
-
-    Returns
-    -------
-    indices, distances : ndarray of shape (n_rows, k)
-        The neighbours of each row of the proposal, nearest first.
+    Indices and distances have the shape (n_rows, k). All engines call this, so that they give the
+    same neighbours and, bit for bit, the same distances.
     """
     indices, distances, counts = settle_few(points, proposal, k)
     if counts.min(initial=k) < k:
-        short = proposal.rows[int(counts.argmin())]
-        raise ValueError(
-            f"row {short} has {counts.min()} neighbours where {k} are needed: "
-            "lower n_neighbors, or search for more."
+        raise ParameterError(
+            "sample {} has {} neighbours where {} are needed: lower {}, or search for more.",
+            str(proposal.rows[int(counts.argmin())]),
+            str(counts.min()),
+            str(k),
+            Param("n_neighbors"),
         )
     return indices, distances
 
 
 def settle_few(points: Points, proposal: Proposal, k: int) -> tuple[Ints, Floats, Ints]:
-    """Do the same where rows may have fewer candidates, as they have in a part of a table.
+    """Do the same for any number of candidates, and return that number for each sample.
 
-    Parameters
-    ----------
-    points, proposal, k
-        As for `settle`, but with any number of candidates.
-
-    Returns
-    -------
-    indices, distances : ndarray of shape (n_rows, k)
-        The neighbours of each row, nearest first; after the last one `NO_NEIGHBOUR`, at an infinite
-        distance.
-    counts : ndarray of shape (n_rows,)
-        How many candidates each row has.
+    Missing neighbours are `NO_NEIGHBOUR`, at an infinite distance.
     """
     counts = np.diff(proposal.offsets)
     if proposal.distances is not None and (counts == k).all():
-        given = proposal.candidates.reshape(-1, k), proposal.distances.reshape(-1, k)
-        if _in_order(proposal.rows, *given):
-            return *given, counts
-    # The row itself is excluded by index, never by position: a duplicate at distance
+        neighbours = proposal.candidates.reshape(-1, k), proposal.distances.reshape(-1, k)
+        if _is_settled(proposal.rows, *neighbours):
+            return *neighbours, counts
+    # The sample itself is excluded by index, never by position: a duplicate at distance
     # zero may come before it.
     owner = np.repeat(np.arange(len(counts)), counts)
     foreign = proposal.candidates != proposal.rows[owner]
@@ -80,17 +58,17 @@ def settle_few(points: Points, proposal: Proposal, k: int) -> tuple[Ints, Floats
     width = max(int(counts.max(initial=0)), k)
     if width * len(counts) > 4 * max(len(other), k * len(counts)):
         order = np.lexsort((other, distances, owner))
-        # One more, for those who have fewer.
+        # One more entry, for missing neighbours.
         other, distances = np.append(other, NO_NEIGHBOUR), np.append(distances, np.inf)
-        there = np.arange(k) < counts[:, None]
-        chosen = np.append(order, len(order))[np.where(there, first[:, None] + np.arange(k), -1)]
+        present = np.arange(k) < counts[:, None]
+        chosen = np.append(order, len(order))[np.where(present, first[:, None] + np.arange(k), -1)]
         return other[chosen], distances[chosen], counts
-    # Rows with about as many candidates each are sorted side by side, in less time.
-    place = (owner, np.arange(len(other)) - first[owner])
+    # Sorting a table is faster if all samples have about the same number of candidates.
+    cell = (owner, np.arange(len(other)) - first[owner])
     indices = np.full((len(counts), width), NO_NEIGHBOUR)
-    indices[place] = other
+    indices[cell] = other
     table = np.full(indices.shape, np.inf)
-    table[place] = distances
+    table[cell] = distances
     chosen = np.argsort(table, axis=1)[:, : k + 1]
     nearest = np.take_along_axis(table, chosen, axis=1)
     equal = (nearest[:, 1:] == nearest[:, :-1]) & (nearest[:, 1:] < np.inf)
@@ -106,19 +84,19 @@ def settle_few(points: Points, proposal: Proposal, k: int) -> tuple[Ints, Floats
     return np.take_along_axis(indices, chosen, axis=1), distances, counts
 
 
-def _in_order(rows: Ints, indices: Ints, distances: Floats) -> bool:
-    """Tell whether neighbours are in the canonical order already, without the row itself."""
+def _is_settled(rows: Ints, indices: Ints, distances: Floats) -> bool:
+    """Return whether neighbours are in the canonical order and exclude the sample itself."""
     later = distances[:, 1:] > distances[:, :-1]
     later |= (distances[:, 1:] == distances[:, :-1]) & (indices[:, 1:] > indices[:, :-1])
     return bool(later.all()) and not (indices == rows[:, None]).any()
 
 
 def pair_distances(points: Points, left: Ints, right: Ints) -> Floats:
-    """Distances of the pairs (left[i], right[i]), in float64 by direct subtraction.
+    """Return the distances of the pairs (left[i], right[i]), in float64 by direct subtraction.
 
-    Squares are added feature by feature, from the first to the last. This order makes
-    the sum the same for dense and sparse rows (adding a zero changes nothing), for any
-    block size and on any device; pairwise or vectorised sums would not be.
+    Squares are added feature by feature, from the first to the last. This order makes the sum the
+    same for dense and sparse input (adding a zero changes nothing), for any block size and on any
+    device; pairwise or vectorised sums would differ.
     """
     values = points.values
     width = max(1, values.shape[1])
@@ -128,7 +106,7 @@ def pair_distances(points: Points, left: Ints, right: Ints) -> Floats:
         block = slice(start, start + step)
         squares[block] = _squared_differences(values, left[block], right[block])
     if points.metric == "cosine":
-        # On normalised rows 1 - cos is half the squared distance, without cancellation.
+        # For normalised samples 1 - cos is half the squared distance, without cancellation.
         cosine = squares / 2
         if points.zero is not None:
             cosine[points.zero[left] | points.zero[right]] = 1.0
@@ -137,7 +115,7 @@ def pair_distances(points: Points, left: Ints, right: Ints) -> Floats:
 
 
 def squared(distances: Floats, metric: str) -> Floats:
-    """Squared distances of points that are at such distances, a little more for rounding."""
+    """Return upper bounds of the squared distances of points, whatever the rounding."""
     if metric == "cosine":
         squares = 2 * distances
     else:
@@ -152,7 +130,7 @@ def _squared_differences(values: Matrix, left: Ints, right: Ints) -> Floats:
         return sum_entries(difference.data**2, difference.indptr)
     shape = (len(left), values.shape[1])
     difference, other = (scratch(name, shape, np.float64) for name in ("pairs", "others"))
-    # What is out of range is clipped only because that needs no copy.
+    # No index is out of range; "clip" is the mode that needs no copy.
     values.take(left, axis=0, out=difference, mode="clip")
     values.take(right, axis=0, out=other, mode="clip")
     difference -= other

@@ -85,8 +85,8 @@ def estimate(
     if not frame.resolves(bounds, places).all():
         bounds, _ = _Searcher(frame.finer(), weights, k, which).tighten(places, bounds)
     near = frame.near(places, bounds, which)
-    pairs += np.count_nonzero(near) * frame.leaves.size
-    return bounds, pairs / len(places)
+    compared = np.count_nonzero(near) * frame.leaves.size + pairs
+    return bounds, compared / len(places)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
