@@ -1,9 +1,9 @@
-"""Make a table that no small machine holds: Parquet files of Gaussian clusters, some of a minority.
+"""Write a table larger than memory: Parquet files of Gaussian clusters with a small minority.
 
     python benchmarks/big_table.py FOLDER [ROWS [COLUMNS]]
 
-20,000,000 x 16 by default, about 2.5 GB, written file by file: it takes no more memory than one.
-Every row is of one of 200 clusters of 6 dimensions, seen through 16 columns with a little noise.
+20,000,000 x 16 by default, about 2.5 GB, written file by file, each of which fits memory. Every
+sample belongs to one of 200 clusters of 6 dimensions, mapped to 16 columns with a little noise.
 One in 500 is of the minority, whose ten clusters overlap with ten of the others. Some labels are
 wrong: one in 20,000 of the majority, one in 50 of the minority.
 """
@@ -16,9 +16,9 @@ import pyarrow as pa
 import pyarrow.parquet
 
 ROWS, COLUMNS = 20_000_000, 16
-#: Rows of a file.
+#: Rows per file.
 PART = 500_000
-#: How many rows are of the minority, and how many of the majority are wrongly said to be.
+#: The share of the minority, and the share of the majority that is labelled as minority.
 SHARE, WRONG = 1 / 500, 1 / 20_000
 _CLUSTERS, _MINOR, _LATENT = 200, 10, 6
 _NOISE, _SPREAD, _SHIFT = 0.05, 4.0, 2.5
@@ -28,11 +28,11 @@ _WRONG_MINOR = 1 / 50
 def rows(
     number: int, count: int, columns: int = COLUMNS, share: float = SHARE
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Make the rows of a file, and 1 for those of the minority, which has so large a share."""
+    """Return the samples of a file, and labels that are 1 for the minority."""
     fixed = np.random.default_rng(0)
     centres = fixed.standard_normal((_CLUSTERS + _MINOR, columns)) * _SPREAD
     shapes = fixed.standard_normal((_CLUSTERS + _MINOR, _LATENT, columns)) / np.sqrt(_LATENT)
-    # So many standard deviations beside others, in their own plane.
+    # Clusters of the minority are shifted by some standard deviations of another cluster.
     shapes[_CLUSTERS:] = shapes[:_MINOR]
     centres[_CLUSTERS:] = centres[:_MINOR] + _SHIFT * shapes[:_MINOR, 0]
     rng = np.random.default_rng([1, number])
@@ -41,15 +41,15 @@ def rows(
     cluster[minor] = _CLUSTERS + rng.integers(_MINOR, size=int(minor.sum()))
     X = rng.standard_normal((count, columns)) * _NOISE + centres[cluster]
     latent = rng.standard_normal((count, _LATENT))
-    for one in range(_CLUSTERS + _MINOR):
-        mine = np.flatnonzero(cluster == one)
-        X[mine] += latent[mine] @ shapes[one]
+    for number_of_cluster in range(_CLUSTERS + _MINOR):
+        members = np.flatnonzero(cluster == number_of_cluster)
+        X[members] += latent[members] @ shapes[number_of_cluster]
     y = minor ^ (rng.random(count) < np.where(minor, _WRONG_MINOR, WRONG))
     return X, y.astype(np.int64)
 
 
 def make(folder: Path, total: int = ROWS, columns: int = COLUMNS) -> int:
-    """Write the files; give how many bytes they take."""
+    """Write the files, and return their size in bytes."""
     folder.mkdir(parents=True, exist_ok=True)
     size = 0
     for number, first in enumerate(range(0, total, PART)):

@@ -1,9 +1,9 @@
-"""The data that benchmarks run on: the paper's 27 sets and some large ones, standardised.
+"""The data of the benchmarks: the paper's 27 data sets and some large ones, standardised.
 
     python benchmarks/cases.py FOLDER
 
-puts the paper's sets into a folder that a benchmark can read them from, as ``--data-home``, on a
-machine without the extras of rectifold.
+writes the paper's data sets into a folder for ``--data-home``, so that benchmarks can read them on
+a machine without the extras of rectifold.
 """
 
 import sys
@@ -17,25 +17,25 @@ from rectifold.datasets import PAPER_DATASETS
 ROOT = Path(__file__).parents[1]
 DATA = ROOT.parent / "shared" / "data"
 
-#: Large sets: their file, and the labels that are the minority.
+#: Large data sets: the file, and the labels of the minority.
 LARGE: dict[str, tuple[str, list[object]]] = {
     "creditcard": ("creditcard.npz", [1]),
     "covtype_4": ("covtype.npz", [4]),
     "cidds001_attacker": ("cidds001_1p1M_numeric.npz", ["attacker"]),
 }
-#: Those on which an exact search is slow, or would be: classes that overlap, many columns.
+#: Data sets on which an exact search is slow: classes overlap, or there are many features.
 OVERLAPPING: dict[str, tuple[str, list[object]]] = {
     "ecg_mitbih": ("ecg_mitbih.npz", [1, 2, 3, 4]),
     "covtype_1": ("covtype.npz", [1]),
     "cidds001_attacker": LARGE["cidds001_attacker"],
 }
-#: Made up: so many Gaussian clusters in so many dimensions, and the share of wrong labels.
+#: Synthetic: number of Gaussian clusters, dimensions, and the share of wrong labels.
 GAUSSIANS = "gaussians_1m"
 _CLUSTERS, _COLUMNS, _NOISE = 1000, 128, 0.2
 
 
 def load(name: str, home: Path = DATA) -> tuple[np.ndarray, np.ndarray]:
-    """Give standardised rows, and 1 for the minority."""
+    """Return standardised samples, and labels that are 1 for the minority."""
     if name == GAUSSIANS:
         return gaussians(1_000_000)
     if name in LARGE or name in OVERLAPPING:
@@ -48,7 +48,7 @@ def load(name: str, home: Path = DATA) -> tuple[np.ndarray, np.ndarray]:
 
 
 def gaussians(n: int) -> tuple[np.ndarray, np.ndarray]:
-    """Make Gaussian clusters, every twentieth of the minority, with noise in the labels."""
+    """Return samples of Gaussian clusters, one in 20 of the minority, and noisy labels."""
     rng = np.random.default_rng(0)
     centres = rng.standard_normal((_CLUSTERS, _COLUMNS))
     cluster = rng.integers(_CLUSTERS, size=n)
@@ -65,7 +65,7 @@ def _paper_set(name: str, home: Path) -> tuple[np.ndarray, np.ndarray]:
     from rectifold.bench._data import Source
     from rectifold.bench._data import load as load_set
 
-    data = load_set(Source(name, home=str(home)))
+    data = load_set(Source(name, data_home=str(home)))
     return data.X, data.y
 
 

@@ -1,4 +1,4 @@
-"""Who is compared: the paper's own way, EditedNearestNeighbours, and GMR."""
+"""The methods compared: the paper's implementation, EditedNearestNeighbours, and GMR."""
 
 from time import perf_counter
 
@@ -9,17 +9,17 @@ from sklearn.neighbors import NearestNeighbors
 from rectifold import GMR
 from rectifold._core.rules import cap
 
-#: Of the queries, where a peer takes too long.
+#: The time of a slow peer is extrapolated from one in this number of queries.
 PART = 16
 
 
 def metric_of(X: np.ndarray) -> str:
-    """The paper's choice of a metric."""
+    """Return the metric that the paper chooses."""
     return "euclidean" if X.shape[1] <= 100 else "cosine"
 
 
 def paper(X: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Algorithm 1 as the paper's implementation notes describe it; tells who goes."""
+    """Return the samples removed by Algorithm 1 as the paper's implementation notes describe it."""
     index = NearestNeighbors(n_neighbors=16, metric=metric_of(X), algorithm="auto", n_jobs=-1)
     distances, neighbours = index.fit(X).kneighbors(X)
     majority = _majority_votes(distances, neighbours, y)
@@ -31,7 +31,7 @@ def paper(X: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 
 def enn(X: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """imbalanced-learn's EditedNearestNeighbours with its defaults, on all cores."""
+    """Return the samples removed by EditedNearestNeighbours with its defaults, on all cores."""
     sampler = EditedNearestNeighbours(n_jobs=-1)
     sampler.fit_resample(X, y)
     removed = np.ones(len(y), dtype=bool)
@@ -40,7 +40,7 @@ def enn(X: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 
 def ours(X: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """GMR with its defaults, on all cores."""
+    """Return the samples removed by GMR with its defaults, on all cores."""
     gmr = GMR(n_jobs=-1)
     gmr.fit_resample(X, y)
     return gmr.rectification_.removed
@@ -52,7 +52,7 @@ def part_of_paper(X: np.ndarray, y: np.ndarray) -> float:
 
 
 def part_of_enn(X: np.ndarray, y: np.ndarray) -> float:
-    """Extrapolate the seconds of `enn`, which searches for the majority's neighbours, alike."""
+    """Extrapolate the seconds of `enn`, which searches for neighbours of the majority only."""
     return _extrapolated(X, y, np.flatnonzero(y == 0), n_neighbors=4, metric="minkowski")
 
 
@@ -68,7 +68,7 @@ def _extrapolated(X: np.ndarray, y: np.ndarray, rows: np.ndarray, **setting: obj
 
 
 def _majority_votes(distances: np.ndarray, neighbours: np.ndarray, y: np.ndarray) -> np.ndarray:
-    # The first neighbour is taken for the row itself.
+    # The first neighbour is taken for the sample itself.
     weights = 1 / (distances[:, 1:] + 1e-8)
     weights /= weights.sum(axis=1, keepdims=True)
     return (weights * (y[neighbours[:, 1:]] == 0)).sum(axis=1)

@@ -1,12 +1,11 @@
-"""Fit the constants of the cost model, `rectifold._engines.costs`.
+"""Fit the constants of the cost model, `rectifold._engines.exact.costs`.
 
     python benchmarks/costs.py [--data-home FOLDER]
 
-Times searches for the same rows through leaves and through a k-d tree, on one core, on clouds of
-1 to 20 dimensions, planes in more of them, and real data; counts what each looked at; and fits
-nanoseconds per leaf, pair, column and visit by least squares of relative errors. Prints the fit
-beside the constants in use, and which way was really sooner. Results go to
-results/speed/costs.json.
+Times searches for the same samples through leaves and through a k-d tree, on one core, on clouds
+of 1 to 20 dimensions, planes in more dimensions, and real data; counts the visits of each; and
+fits nanoseconds per leaf, pair, column and visit by least squares of relative errors. Prints the
+fit, and how often the model chose the faster method. Results go to results/speed/costs.json.
 """
 
 import argparse
@@ -31,7 +30,7 @@ REAL = ("pen_digits", "letter_img", "mammography", "coil_2000", "creditcard", "c
 
 
 def tables(home: Path):
-    """Clouds, planes and real data."""
+    """Yield clouds, planes and real data, by name."""
     rng = np.random.default_rng(0)
     for n in (10_000, 100_000):
         for d in (1, 2, 3, 4, 6, 8, 10, 14, 20):
@@ -43,7 +42,7 @@ def tables(home: Path):
 
 
 def measure(name: str, X: np.ndarray) -> dict[str, object]:
-    """Search for some rows both ways."""
+    """Search for some samples by both methods."""
     groups = group(X)
     n, d = groups.values.shape
     with Workers(1) as workers:
@@ -55,7 +54,7 @@ def measure(name: str, X: np.ndarray) -> dict[str, object]:
         places = np.sort(np.random.default_rng(1).choice(real, min(QUERIES, len(real)), False))
         unknown = np.full(len(places), np.inf)
         start = perf_counter()
-        found = list(leaf_search.search(frame, weights, K, places, unknown, workers))
+        candidates = list(leaf_search.search(frame, weights, K, places, unknown, workers))
         products = (perf_counter() - start) / len(places) * 1e9
         trial = places[:: len(places) // 32]
         squares, pairs = leaf_search.estimate(frame, weights, K, trial, unknown[: len(trial)])
@@ -67,20 +66,20 @@ def measure(name: str, X: np.ndarray) -> dict[str, object]:
     query = (perf_counter() - start) / len(places) * 1e9
     factor = frame.coordinates.factor
     visited = costs.visited(tree, groups.values[order[trial]], squares / factor**2, np.inf)
-    looked = sum(some.pairs for some in found) / len(places)
+    compared = sum(some.pairs for some in candidates) / len(places)
     row = {
         "data": name,
         "points": n,
         "columns": d,
         "leaves": frame.leaves.n,
-        "pairs": round(looked),
+        "pairs": round(compared),
         "pairs_estimated": round(pairs),
         "visited_estimated": round(visited),
         "products_ns": round(products),
         "build_ns": round(built),
         "tree_ns": round(query),
     }
-    # For as many queries as there are points, so that building a tree is a small part.
+    # For as many queries as points, so that building a tree is a small part.
     expected = costs.by_products(n, frame.leaves.n, pairs, d)
     affordable = costs.affordable_visits(n, n, d, expected)
     row["model_takes"] = "tree" if visited <= affordable else "products"
@@ -89,13 +88,13 @@ def measure(name: str, X: np.ndarray) -> dict[str, object]:
 
 
 def fitted(terms: list[list[float]], times: list[float]) -> list[float]:
-    """Constants that make the relative errors small; none is negative."""
+    """Return the constants, none negative, that minimise the relative errors."""
     times = np.array(times)
     return nnls(np.array(terms) / times[:, None], np.ones(len(times)))[0].round(2).tolist()
 
 
 def main() -> None:
-    """Measure, fit, print, write down."""
+    """Measure, fit, print and record."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data-home", type=Path, default=DATA)
     rows = []
@@ -126,7 +125,7 @@ def main() -> None:
         ),
     }
     wrong = [r["data"] for r in rows if r["model_takes"] != r["sooner"]]
-    print(fit, f"{len(rows) - len(wrong)} of {len(rows)} rightly chosen; not: {wrong}", sep="\n")
+    print(fit, f"{len(rows) - len(wrong)} of {len(rows)} chosen correctly; not: {wrong}", sep="\n")
     write("costs", fit=fit, in_use=costs.in_use(), wrongly_chosen=wrong, rows=rows)
 
 

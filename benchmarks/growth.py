@@ -1,10 +1,10 @@
-"""How time grows with rows: the exact engine beside the paper's way, on parts of one data set.
+"""Measure how time grows with the number of samples, beside the paper's implementation.
 
     python benchmarks/growth.py [NAME] [--data-home FOLDER]
 
-On 1/16, 1/8, ... of the rows of NAME (creditcard), drawn at random within each class. The exponent
-is the slope of the logarithm of seconds over that of rows. Results go to
-results/speed/growth.json, the picture to docs/images/growth.png.
+On 1/16, 1/8, ... of the samples of NAME (creditcard), drawn at random within each class. The
+exponent is the slope of the logarithm of seconds over that of samples. Results go to
+results/speed/growth.json, the figure to docs/images/growth.png.
 """
 
 import argparse
@@ -24,18 +24,18 @@ PICTURE = Path(__file__).parents[1] / "docs" / "images" / "growth.png"
 
 
 def timed(clean, X: np.ndarray, y: np.ndarray) -> float:
-    """Median of three where a run is short."""
-    taken: list[float] = []
-    while len(taken) < (3 if not taken or taken[0] < 10 else 1):
+    """Return the seconds of a run, the median of three if it is short."""
+    seconds: list[float] = []
+    while len(seconds) < (3 if not seconds or seconds[0] < 10 else 1):
         sleep(0.05)
         start = perf_counter()
         clean(X, y)
-        taken.append(perf_counter() - start)
-    return median(taken)
+        seconds.append(perf_counter() - start)
+    return median(seconds)
 
 
 def exponent(rows: list[int], times: list[float]) -> float:
-    """The slope in logarithms."""
+    """Return the slope in logarithms."""
     return float(np.polyfit(np.log(rows), np.log(times), 1)[0])
 
 
@@ -45,12 +45,12 @@ def draw(rows: list[int], times: dict[str, list[float]], slopes: dict[str, float
     from matplotlib import pyplot as plt
 
     figure, axes = plt.subplots(figsize=(6, 4), layout="constrained")
-    names = {"paper": "the paper's way", "ours": "rectifold"}
-    for who, colour in (("paper", "#b5651d"), ("ours", "#1b6ca8")):
-        relative = np.array(times[who]) / times["ours"][0]
+    labels = {"paper": "the paper's way", "ours": "rectifold"}
+    for name, colour in (("paper", "#b5651d"), ("ours", "#1b6ca8")):
+        relative = np.array(times[name]) / times["ours"][0]
         axes.loglog(rows, relative, "o-", color=colour)
         axes.annotate(
-            f"{names[who]}: rows^{slopes[who]:.2f}",
+            f"{labels[name]}: rows^{slopes[name]:.2f}",
             (rows[-1], relative[-1]),
             xytext=(-8, 8),
             textcoords="offset points",
@@ -67,7 +67,7 @@ def draw(rows: list[int], times: dict[str, list[float]], slopes: dict[str, float
 
 
 def main() -> None:
-    """Run, write down, draw."""
+    """Run, record and draw."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("name", nargs="?", default="creditcard")
     parser.add_argument("--data-home", type=Path, default=DATA)
@@ -81,14 +81,14 @@ def main() -> None:
         if part > 1:
             some, _ = train_test_split(some, train_size=1 / part, stratify=y, random_state=0)
         rows.append(len(some))
-        for who, clean in (("paper", paper), ("ours", ours)):
-            times[who].append(timed(clean, X[some], y[some]))
+        for name, clean in (("paper", paper), ("ours", ours)):
+            times[name].append(timed(clean, X[some], y[some]))
         ratio = times["paper"][-1] / times["ours"][-1]
-        print(f"{len(some):>9,} rows: paper's way / ours {ratio:.1f}", flush=True)
-    slopes = {who: round(exponent(rows, times[who]), 2) for who in times}
+        print(f"{len(some):>9,} rows: paper / ours {ratio:.1f}", flush=True)
+    slopes = {name: round(exponent(rows, times[name]), 2) for name in times}
     print(f"exponents: {slopes}")
     ratios = [round(a / b, 2) for a, b in zip(times["paper"], times["ours"], strict=True)]
-    relative = {who: [round(t / times["ours"][0], 2) for t in times[who]] for who in times}
+    relative = {name: [round(t / times["ours"][0], 2) for t in times[name]] for name in times}
     write(
         "growth", data=options.name, rows=rows, ratios=ratios, relative=relative, exponents=slopes
     )

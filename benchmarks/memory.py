@@ -1,9 +1,9 @@
-"""Peak memory of one cleaning run, in a process of its own.
+"""Measure the peak memory of one cleaning run, in a separate process.
 
     python benchmarks/memory.py [ROWS] [COLUMNS]
 
-Prints JSON: the input's size, the peak resident memory of the process that holds it and
-cleans it, and the share of that which the imports alone take.
+Prints JSON: the size of the input, the peak resident memory of the process, and that after the
+imports.
 """
 
 import json
@@ -17,10 +17,10 @@ from rectifold import GMR
 
 
 def peak_megabytes() -> float:
-    """Peak resident memory of this process so far.
+    """Return the peak resident memory of this process so far.
 
-    On Linux getrusage counts in what the parent had when it started this process, so that a
-    large test process would be taken for ours; the kernel's own high-water mark does not.
+    On Linux getrusage includes the memory of the parent when it started this process; the
+    high-water mark of the kernel does not.
     """
     status = Path("/proc/self/status")
     if status.exists():
@@ -30,7 +30,7 @@ def peak_megabytes() -> float:
 
 
 def main(rows: int = 100_000, columns: int = 30) -> None:
-    """Make two overlapping clouds, clean them, print what it took."""
+    """Clean two overlapping clouds, and print what it took."""
     imports = peak_megabytes()
     rng = np.random.default_rng(0)
     X = rng.normal(size=(rows, columns))

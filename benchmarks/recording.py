@@ -1,10 +1,9 @@
-"""What every benchmark writes down, in results and on pages, and how memory is watched."""
+"""Write the results of benchmarks to files and pages, and measure memory."""
 
 import json
 import os
 import threading
 from pathlib import Path
-from types import TracebackType
 
 from rectifold._core.utils import versions
 
@@ -15,13 +14,13 @@ _PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
 def read(name: str, folder: Path = RESULTS) -> dict[str, object]:
-    """Give a result that was written before; empty, if there is none."""
+    """Return a recorded result; empty if there is none."""
     path = folder / f"{name}.json"
     return json.loads(path.read_text()) if path.exists() else {}
 
 
 def write(name: str, folder: Path = RESULTS, more: tuple[str, ...] = (), **content: object) -> None:
-    """Write a result, whole or not at all; `more` are further libraries behind it."""
+    """Write a result atomically; `more` are further libraries whose versions are recorded."""
     folder.mkdir(parents=True, exist_ok=True)
     result = {"cores": os.cpu_count(), "versions": versions(*LIBRARIES, *more), **content}
     draft = folder / f".{name}.json"
@@ -30,7 +29,7 @@ def write(name: str, folder: Path = RESULTS, more: tuple[str, ...] = (), **conte
 
 
 def fill(page: Path, mark: str, *parts: str) -> None:
-    """Write the parts of a page that stand between marks, where there is such a page."""
+    """Replace the parts of a page between marks, if the page exists."""
     if not page.exists():
         return
     pieces = page.read_text().split(mark)
@@ -41,7 +40,7 @@ def fill(page: Path, mark: str, *parts: str) -> None:
 
 
 class Peak:
-    """How much more memory this process held, at most, than at the beginning (Linux)."""
+    """The peak memory of this process above that at the beginning (Linux)."""
 
     def __enter__(self) -> "Peak":
         self._before = self._most = _resident()
@@ -50,12 +49,7 @@ class Peak:
         self._watch.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._over.set()
         self._watch.join()
 
@@ -65,7 +59,7 @@ class Peak:
 
     @property
     def megabytes(self) -> int:
-        """The difference, in megabytes."""
+        """Return the difference in megabytes."""
         return round((self._most - self._before) / 1e6)
 
 

@@ -1,19 +1,19 @@
-"""The exact engine beside the paper's own way and EditedNearestNeighbours, in one run.
+"""Compare the exact engine with the paper's implementation and EditedNearestNeighbours.
 
     python benchmarks/speed.py [NAME ...] [--data-home FOLDER]
 
-On standardised data, in one process, in turns. The paper's way: scikit-learn's
-NearestNeighbors(algorithm="auto", n_jobs=-1), k + 1 neighbours, the first taken for the row
-itself, votes in NumPy. Ours: GMR(n_jobs=-1). Times are medians of three where a turn is short; only
-their ratio is meant to be read: above 1 ours is faster.
+On standardised data, in one process, alternating. The paper's implementation: scikit-learn's
+NearestNeighbors(algorithm="auto", n_jobs=-1), k + 1 neighbours, the first taken for the sample
+itself, votes in NumPy. Ours: GMR(n_jobs=-1). Times are medians if a run is short; only their ratio
+matters: above 1 ours is faster.
 
-The paper's way takes the first neighbour for the row itself, orders ties at random and takes
-distances from expanded products, so that it decides some rows otherwise where rows are duplicates
-or equally far. The votes of all those rows are counted once more, plainly, in float64 and in the
-canonical order, and compared with ours.
+The paper's implementation takes the first neighbour for the sample itself, orders ties arbitrarily
+and computes distances from expanded products, so that it decides differently for some samples that
+are duplicates or equally far. The votes of these samples are counted again, by brute force, in
+float64 and in the canonical order, and compared with ours.
 
 Results go to results/speed/exact_engine.json after every data set, and as a table to
-docs/guide/speed.md at the end; sets that are not named stay as they were.
+docs/guide/speed.md at the end; results of data sets that are not named are kept.
 """
 
 import argparse
@@ -31,32 +31,32 @@ from rectifold._core.votes import count_votes
 from rectifold._engines import choose, search
 from rectifold.datasets import PAPER_DATASETS
 
-#: Here a peer's time is extrapolated from a part of its queries.
+#: Data sets for which the time of a peer is extrapolated from a part of its queries.
 EXTRAPOLATED = ("covtype_4", "cidds001_attacker")
-#: Turns of more than so many seconds are not repeated, others so many times.
+#: Runs of more than this number of seconds are not repeated; and repetitions of shorter ones.
 SHORT = 5.0
 TURNS = 5
-#: Rows decided otherwise of which the votes are counted once more, at most.
+#: Maximum number of samples with another decision whose votes are counted again.
 RECOUNTED = 300
 PAGE = Path(__file__).parents[1] / "docs" / "guide" / "speed.md"
 MARK = "<!-- written by benchmarks/speed.py -->"
 
 
 def facts(X: np.ndarray, y: np.ndarray) -> tuple[dict[str, object], np.ndarray]:
-    """What the engine looked at, and the vote of every row for its own class."""
+    """Return figures of the search, and the confidence of every sample."""
     points = to_points(X, metric_of(X))
     engine, _ = choose("auto", points)
     found = search(engine, points, y, 15, n_jobs=-1)
     n = len(y)
-    told = {
+    figures = {
         "pairs": round(found.pairs / n**2, 5),
         "certified": round(float(found.certified.mean()), 4),
     }
-    return told, count_votes(found, y, np.bincount(y)).confidence
+    return figures, count_votes(found, y, np.bincount(y)).confidence
 
 
 def recount(X: np.ndarray, y: np.ndarray, rows: np.ndarray) -> np.ndarray:
-    """The vote of some rows for their own class, from all distances, by direct subtraction."""
+    """Return the confidence of some samples, from all distances, by direct subtraction."""
     votes = np.empty(len(rows))
     if metric_of(X) == "cosine":
         X = to_points(X, "cosine").values
@@ -72,41 +72,41 @@ def recount(X: np.ndarray, y: np.ndarray, rows: np.ndarray) -> np.ndarray:
     return votes
 
 
-def in_turns(X: np.ndarray, y: np.ndarray, part: bool) -> dict[str, dict[str, object]]:
-    """Seconds, memory and answer of every contestant."""
+def alternate(X: np.ndarray, y: np.ndarray, part: bool) -> dict[str, dict[str, object]]:
+    """Return the seconds, the memory and the result of every contestant."""
     runs = {"paper": paper, "enn": enn, "ours": ours}
     if part:
         runs |= {"paper": part_of_paper, "enn": part_of_enn}
-    # The first turn pays for what is loaded and allocated then, and has its memory watched: it
-    # counts only where a turn is long.
+    # The first run includes imports and allocation, and its memory is measured: its time counts
+    # only if runs are long.
     first = {}
-    for who, run in runs.items():
+    for name, run in runs.items():
         with Peak() as peak:
             start = perf_counter()
-            answer = run(X, y)
-            taken = perf_counter() - start
-        taken = answer if part and who != "ours" else taken
-        first[who] = {"seconds": taken, "memory": peak.megabytes, "removed": answer, "runs": 1}
-    short = [who for who in runs if first[who]["seconds"] < SHORT]
-    times: dict[str, list[float]] = {who: [] for who in short}
+            result = run(X, y)
+            seconds = perf_counter() - start
+        seconds = result if part and name != "ours" else seconds
+        first[name] = {"seconds": seconds, "memory": peak.megabytes, "removed": result, "runs": 1}
+    short = [name for name in runs if first[name]["seconds"] < SHORT]
+    times: dict[str, list[float]] = {name: [] for name in short}
     for _ in range(TURNS):
-        for who in short:
-            # Threads of OpenMP spin for a while after their work, at the cost of who comes next.
+        for name in short:
+            # OpenMP threads spin for a while after their work, which would slow the next run.
             sleep(0.05)
             start = perf_counter()
-            runs[who](X, y)
-            times[who].append(perf_counter() - start)
-    for who in short:
-        first[who] |= {"seconds": median(times[who]), "runs": TURNS}
+            runs[name](X, y)
+            times[name].append(perf_counter() - start)
+    for name in short:
+        first[name] |= {"seconds": median(times[name]), "runs": TURNS}
     return first
 
 
 def compare(name: str, X: np.ndarray, y: np.ndarray) -> dict[str, object]:
-    """One row of the table."""
+    """Return one row of the table."""
     part = name in EXTRAPOLATED
-    run = in_turns(X, y, part)
+    run = alternate(X, y, part)
     mine, theirs = run["ours"]["seconds"], run["paper"]["seconds"]
-    told, confidence = facts(X, y)
+    figures, confidence = facts(X, y)
     row = {
         "data": name,
         "rows": len(y),
@@ -115,10 +115,10 @@ def compare(name: str, X: np.ndarray, y: np.ndarray) -> dict[str, object]:
         "ratio_to_enn": round(run["enn"]["seconds"] / mine, 2),
         "milliseconds_more": round(1000 * (mine - theirs), 1),
         "extrapolated": part,
-        "runs": {who: facts["runs"] for who, facts in run.items()},
+        "runs": {name: result["runs"] for name, result in run.items()},
         "memory_mb": run["ours"]["memory"],
         "memory_paper_mb": None if part else run["paper"]["memory"],
-        **told,
+        **figures,
     }
     if not part:
         otherwise = np.flatnonzero(run["paper"]["removed"] != run["ours"]["removed"])
@@ -133,7 +133,7 @@ def compare(name: str, X: np.ndarray, y: np.ndarray) -> dict[str, object]:
 
 
 def summary(rows: list[dict[str, object]]) -> dict[str, object]:
-    """What the issue of speed asks about all sets together."""
+    """Return the extreme and the mean ratios over all data sets."""
     mine = [row for row in rows if row["data"] in PAPER_DATASETS]
     large = [row["ratio_to_paper"] for row in mine if row["rows"] >= 5000]
     slower = [row["milliseconds_more"] for row in mine if row["rows"] < 2000]
@@ -149,7 +149,7 @@ def summary(rows: list[dict[str, object]]) -> dict[str, object]:
 
 
 def table(rows: list[dict[str, object]]) -> str:
-    """The rows in Markdown."""
+    """Return the rows as a Markdown table."""
     lines = [
         "| data | rows x columns | paper's way / ours | ENN / ours | pairs looked at | certified "
         "| memory, MB (paper's way) | decided otherwise |",
@@ -167,13 +167,13 @@ def table(rows: list[dict[str, object]]) -> str:
 
 
 def main() -> None:
-    """Run the comparison and write it down."""
+    """Run the comparison and record it."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("names", nargs="*", metavar="NAME", help="all sets, if none is named")
+    parser.add_argument("names", nargs="*", metavar="NAME", help="all data sets by default")
     parser.add_argument("--data-home", type=Path, default=DATA)
     options = parser.parse_args()
     every = (*PAPER_DATASETS, *LARGE)
-    # Sets that are named are measured again, and the others stay as they were.
+    # Data sets that are not named keep their results.
     kept = {row["data"]: row for row in read("exact_engine").get("rows", [])}
     rows: list[dict[str, object]] = []
     for name in options.names or every:
