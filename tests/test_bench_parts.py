@@ -1,4 +1,4 @@
-"""The parts of an experiment: names, data, protocols, scores, comparison, statistics."""
+"""Parts of an experiment: names, data, protocols, scores, comparison, statistics."""
 
 import warnings
 from dataclasses import replace
@@ -19,10 +19,11 @@ pytest.importorskip("filelock")
 pytest.importorskip("scikit_posthocs")
 
 import rectifold.bench as bench  # noqa: E402
+from rectifold._core.errors import ParameterError  # noqa: E402
 from rectifold.bench import BenchError, Grid, Source  # noqa: E402
 from rectifold.bench._comparison import compare, left_out, newest  # noqa: E402
 from rectifold.bench._data import Data, fetch, load  # noqa: E402
-from rectifold.bench._protocols import BEFORE_SPLIT, TRAIN_ONLY, Prepared, prepare  # noqa: E402
+from rectifold.bench._protocols import BEFORE_SPLIT, TRAIN_ONLY, Split, prepare  # noqa: E402
 from rectifold.bench._statistics import against, friedman, interval  # noqa: E402
 from rectifold.bench.paper import paper_auprc, paper_ranks  # noqa: E402
 from rectifold.datasets import PAPER_DATASETS  # noqa: E402
@@ -30,7 +31,7 @@ from rectifold.model_selection._scores import SCORES, score  # noqa: E402
 
 
 class Spy(BaseSampler):
-    """Remembers what it saw, and keeps every other row."""
+    """Records its input, and keeps every other sample."""
 
     _sampling_type = "clean-sampling"
     _parameter_constraints: ClassVar = {}
@@ -62,7 +63,7 @@ def test_the_documentation_lists_every_name():
     assert all(f"`{name}`" in text for name in bench.WRAPPERS)
 
 
-def test_bagging_ranks_by_decision_functions_where_there_are_no_probabilities(data):
+def test_bagging_averages_decision_functions_if_there_are_no_probabilities(data):
     bagging = bench.WRAPPERS["Bagging"].wrap(SVC(), 0).fit(data.X, data.y)
     assert not hasattr(bagging, "predict_proba")
     mean = np.mean([one.decision_function(data.X) for one in bagging.estimators_], axis=0)
@@ -147,12 +148,12 @@ def test_a_wrong_data_set_gets_the_nearest_and_the_list(tmp_path):
     with pytest.raises(BenchError, match=r"'ecolli'; did you mean 'ecoli'\? There are 'ecoli', "):
         bench.paper_sources(["ecolli"])
     sources = bench.paper_sources(["ecoli", "oil"], tmp_path / "none")
-    with pytest.raises(BenchError, match=r"are not under .*: ecoli, oil; allow their down"):
+    with pytest.raises(ParameterError, match=r"are not under .*: ecoli, oil; allow their down"):
         fetch(sources, download=False)
     assert not (tmp_path / "none").exists()
 
 
-def test_what_is_missing_is_downloaded_once_and_only_if_allowed(tmp_path, monkeypatch):
+def test_missing_data_sets_are_downloaded_once_and_only_if_allowed(tmp_path, monkeypatch):
     asked = []
     monkeypatch.setattr("rectifold.bench._data.fetch_datasets", lambda **how: asked.append(how))
     sources = bench.paper_sources(["ecoli", "oil"], tmp_path)
@@ -176,12 +177,12 @@ def test_what_is_missing_is_downloaded_once_and_only_if_allowed(tmp_path, monkey
         ({"protocols": ("train_only",)}, "'train_only'; did you mean 'train-only'"),
     ],
 )
-def test_a_grid_that_makes_no_sense_is_refused(change, sentence):
+def test_an_invalid_grid_is_refused(change, sentence):
     with pytest.raises(BenchError, match=sentence):
         Grid(**{"sources": [Source("a")], **change})
 
 
-def test_train_only_shows_a_sampler_the_training_rows_and_nothing_else(data):
+def test_under_train_only_a_sampler_sees_the_training_split_alone(data):
     spy = Spy()
     prepared = prepare(data, spy, 42, TRAIN_ONLY)
     train, test, y_train, y_test = train_test_split(
@@ -200,7 +201,7 @@ def test_train_only_shows_a_sampler_the_training_rows_and_nothing_else(data):
     assert plain.before == plain.after
 
 
-def test_before_split_is_the_leak_that_it_says_it_is(data):
+def test_under_before_split_a_sampler_sees_all_samples(data):
     spy = Spy()
     prepared = prepare(data, spy, 42, BEFORE_SPLIT)
     assert len(spy.seen[1]) == len(data.y)
@@ -208,10 +209,10 @@ def test_before_split_is_the_leak_that_it_says_it_is(data):
     assert prepared.before == (400, 60)
 
 
-def test_prepared_rows_survive_a_file(data, tmp_path):
+def test_a_split_is_equal_after_saving_and_loading(data, tmp_path):
     prepared = replace(prepare(data, None, 0, TRAIN_ONLY), warnings=("UserWarning",))
     prepared.save(tmp_path / "rows.npz")
-    again = Prepared.load(tmp_path / "rows.npz")
+    again = Split.load(tmp_path / "rows.npz")
     np.testing.assert_array_equal(again.X_train, prepared.X_train)
     np.testing.assert_array_equal(again.y_test, prepared.y_test)
     assert (again.before, again.after) == (prepared.before, prepared.after)
@@ -238,7 +239,7 @@ def test_a_leak_that_leaves_a_part_with_one_class_fails(data, rows):
         prepare(data, Few(), 0, BEFORE_SPLIT)
 
 
-def test_what_a_sampler_does_to_its_input_stays_in_its_resampling(data):
+def test_a_sampler_that_changes_its_input_does_not_change_the_data(data):
     class InPlace(Spy):
         def _fit_resample(self, X, y):
             before = X.copy(), y.copy()
@@ -252,16 +253,16 @@ def test_what_a_sampler_does_to_its_input_stays_in_its_resampling(data):
         np.testing.assert_array_equal(data.y, y)
 
 
-def test_a_sampler_whose_rows_and_labels_do_not_fit_fails(data):
+def test_a_sampler_that_returns_samples_and_labels_of_other_lengths_fails(data):
     class Odd:
         def fit_resample(self, X, y):
             return X.tolist(), y[:-1].tolist()
 
-    with pytest.raises(ValueError, match="do not fit"):
+    with pytest.raises(ValueError, match="do not match"):
         prepare(data, Odd(), 0, TRAIN_ONLY)
 
 
-def test_estimators_need_be_no_more_than_the_documentation_says(data):
+def test_estimators_need_only_the_documented_methods(data):
     sampler = bench.method("players:PlainSampler").make(3)
     prepared = prepare(data, sampler, 0, TRAIN_ONLY)
     classifier = bench.classifier("players:PlainClassifier").make(3)
@@ -269,7 +270,7 @@ def test_estimators_need_be_no_more_than_the_documentation_says(data):
     assert 0 < score(classifier, prepared.X_test, prepared.y_test)["auprc"] <= 1
 
 
-def test_scores_that_are_no_numbers_fail(data):
+def test_scores_that_are_not_finite_fail(data):
     model = LogisticRegression().fit(data.X, data.y)
     ordinary = data.y == 0
     with warnings.catch_warnings():
@@ -306,7 +307,7 @@ def test_other_options_are_another_version():
     assert by[0] == by[1]
 
 
-def test_a_module_that_can_not_be_imported_is_said_so(tmp_path, monkeypatch):
+def test_a_module_that_cannot_be_imported_is_reported(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(tmp_path)
     (tmp_path / "broken_module.py").write_text("def (\n")
     with pytest.raises(BenchError, match="'broken_module:X' can't be imported: invalid syntax"):
@@ -339,12 +340,12 @@ def own(tmp_path, frame, name="own.csv"):
     return Source("own", str(tmp_path / name), "label")
 
 
-def test_tables_of_ones_own_are_read_numbers_as_numbers_and_the_rest_by_the_training_part(tmp_path):
+def test_numbers_of_a_table_are_used_as_they_are_and_other_columns_are_encoded(tmp_path):
     rng = np.random.default_rng(0)
     frame = pd.DataFrame({"x": rng.normal(size=60), "colour": rng.choice(["red", "blue"], 60)})
     frame["label"] = np.where(np.arange(60) % 4 == 0, "rare", "common")
     mixed = load(own(tmp_path, frame))
-    assert mixed.positives == 15
+    assert mixed.n_positives == 15
     prepared = prepare(mixed, Spy(), 0, TRAIN_ONLY)
     assert prepared.X_train.shape[1] > 1
     assert np.isfinite(prepared.X_test).all()
@@ -357,25 +358,25 @@ def test_tables_of_ones_own_are_read_numbers_as_numbers_and_the_rest_by_the_trai
 @pytest.mark.parametrize(
     ("label", "sentence"),
     [
-        (["a"] * 60, "has 1 classes, and experiments are on two"),
+        (["a"] * 60, "has 1 classes, and an experiment needs two"),
         (["a", "b", "c"] * 20, "has 3 classes"),
-        (["a"] * 58 + ["b"] * 2, "has 2 rows of its rarer class 'b'; at least 5"),
+        (["a"] * 58 + ["b"] * 2, "minority class 'b' of .* has 2 samples; at least 5"),
         ([None] * 3 + ["a"] * 40 + ["b"] * 17, "3 rows of .* have no label"),
     ],
 )
-def test_tables_that_can_not_be_used_are_refused(tmp_path, label, sentence):
+def test_unusable_tables_are_refused(tmp_path, label, sentence):
     frame = pd.DataFrame({"x": np.arange(60.0), "label": label})
     with pytest.raises(BenchError, match=sentence):
         load(own(tmp_path, frame))
 
 
-def test_categories_that_no_row_has_do_not_count(tmp_path):
+def test_categories_without_samples_do_not_count(tmp_path):
     label = pd.Categorical(["a"] * 40 + ["b"] * 20, categories=["a", "b", "c"])
     pd.DataFrame({"x": np.arange(60.0), "label": label}).to_parquet(tmp_path / "own.parquet")
-    assert load(Source("own", str(tmp_path / "own.parquet"), "label")).positives == 20
+    assert load(Source("own", str(tmp_path / "own.parquet"), "label")).n_positives == 20
 
 
-def test_a_table_of_ones_own_does_not_take_the_name_of_one_of_the_papers():
+def test_a_table_cannot_have_the_name_of_one_of_the_papers_data_sets():
     with pytest.raises(BenchError, match="'ecoli' is one of the paper's data sets"):
         Source("ecoli", "ecoli.csv", "label")
 

@@ -1,4 +1,4 @@
-"""Experiments that are run: what is recorded, limited, shared, resumed."""
+"""Runs of experiments: what is recorded, limited in time, shared and resumed."""
 
 import itertools
 import os
@@ -16,6 +16,7 @@ pd = pytest.importorskip("pandas")
 pytest.importorskip("filelock")
 
 import rectifold.bench as bench  # noqa: E402
+from rectifold._core.errors import ParameterError  # noqa: E402
 from rectifold.bench import BenchError, Grid, Source, Store  # noqa: E402
 from rectifold.bench._costs import Forecast, fit_cost, task_cost  # noqa: E402
 from rectifold.bench._data import Shape  # noqa: E402
@@ -54,7 +55,7 @@ def without_times(store):
     return store.read().drop(columns=list(VARYING))
 
 
-def test_a_small_grid_of_the_papers_sets_is_recorded_whole(paper_data, tmp_path):
+def test_all_fits_of_a_grid_of_the_papers_sets_are_recorded(paper_data, tmp_path):
     from conftest import DATA
 
     grid = Grid(
@@ -64,9 +65,9 @@ def test_a_small_grid_of_the_papers_sets_is_recorded_whole(paper_data, tmp_path)
         seeds=(42, 0),
     )
     store = Store(tmp_path / "store")
-    state = bench.run(grid, store, n_jobs=2)
+    progress = bench.run(grid, store, n_jobs=2)
     rows = store.read()
-    assert state.done == state.total == len(grid) == len(rows) == 48
+    assert progress.done == progress.total == len(grid) == len(rows) == 48
     assert set(rows["status"]) == {"ok"}
     assert rows["auprc"].between(0, 1).all()
     assert not rows.duplicated(list(KEY)).any()
@@ -77,7 +78,7 @@ def test_a_small_grid_of_the_papers_sets_is_recorded_whole(paper_data, tmp_path)
     pd.testing.assert_frame_equal(store.read(), rows)
 
 
-def test_what_wraps_the_classifier_is_fitted_on_the_training_rows_as_they_are(sources, tmp_path):
+def test_wrappers_are_fitted_on_the_training_split_without_resampling(sources, tmp_path):
     grid = Grid(
         sources[:1],
         methods=[bench.method(name) for name in ("None", *bench.WRAPPERS)],
@@ -103,10 +104,10 @@ def test_every_resampling_is_done_once_and_shared(sources, tmp_path, log):
         seeds=(0, 1),
     )
     store = Store(tmp_path / "store")
-    state = bench.run(grid, store, n_jobs=2, time_limit=1.5)
+    progress = bench.run(grid, store, n_jobs=2, time_limit=1.5)
     rows = store.read().set_index(["classifier", "seed"]).sort_index()
     assert counted(log, "resampled") == 2
-    assert (state.done, state.failed, state.timed_out) == (10, 4, 2)
+    assert (progress.done, progress.failed, progress.timed_out) == (10, 4, 2)
     assert list(rows.loc["Endless", "status"]) == ["timed out"] * 2
     assert rows.loc[("Endless", 0), "error"] == "ended after 1.5 seconds"
     assert rows.loc[("Dying", 0), "error"] == "the process ended by itself with exit code 3"
@@ -131,7 +132,7 @@ def test_a_sampler_that_fails_leaves_a_row_for_every_classifier(sources, tmp_pat
     }
 
 
-def test_what_failed_is_done_again_only_if_asked_for(sources, tmp_path, log):
+def test_failed_fits_run_again_only_with_retry(sources, tmp_path, log):
     grid = Grid(
         sources[:1],
         methods=[bench.method("players:Keeper")],
@@ -206,9 +207,9 @@ def test_another_sampler_or_classifier_under_the_same_name_is_refused(sources, t
     assert len(store.read()) == 1
 
 
-def test_numbers_of_processes_are_those_of_joblib(sources, tmp_path):
+def test_n_jobs_has_the_meaning_of_joblib(sources, tmp_path):
     grid = Grid(sources[:1], [bench.method("None")], [bench.classifier("LR")], seeds=np.arange(2))
-    with pytest.raises(BenchError, match="n_jobs must be a whole number other than 0"):
+    with pytest.raises(ParameterError, match="n_jobs=0 must be an integer other than 0"):
         bench.run(grid, Store(tmp_path / "store"), n_jobs=0)
     assert bench.run(grid, Store(tmp_path / "store"), n_jobs=-1).done == 2
 
@@ -239,7 +240,7 @@ def gone(pid):
 
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs SIGKILL")
 @pytest.mark.parametrize("times", [1, pytest.param(10, marks=pytest.mark.slow)])
-def test_killed_many_times_a_run_ends_as_if_it_had_not_been(times, sources, tmp_path, log):
+def test_a_killed_run_resumes_without_losing_or_repeating_fits(times, sources, tmp_path, log):
     arguments = ["run", "--csv", "p.csv", "--csv", "q.csv", "--target", "label", "--n-jobs", "2"]
     arguments += ["-m", "None,GMR,SMOTE,players:Keeper", "-c", "LR,players:Patient,players:Quick"]
     arguments += ["--seed", "42,0", "--quiet"]
@@ -282,12 +283,12 @@ def test_killed_many_times_a_run_ends_as_if_it_had_not_been(times, sources, tmp_
     assert counted(log, "resampled") - begun <= begun + times * 2
 
 
-def test_ctrl_c_keeps_what_is_done_and_says_how_to_go_on(sources, tmp_path, log):
+def test_ctrl_c_keeps_recorded_fits_and_tells_how_to_resume(sources, tmp_path, log):
     arguments = ["run", "--csv", "p.csv", "--target", "label", "-m", "None,players:Keeper"]
     arguments += ["-c", "players:Quick,players:Endless", "--seed", "0", "-s", "store"]
     run = command(*arguments, cwd=tmp_path)
     for _ in range(600):
-        if counted(log, "fitted") >= 2:
+        if len(Store(tmp_path / "store").read()) >= 2:
             break
         time.sleep(0.05)
     time.sleep(0.3)
@@ -324,7 +325,7 @@ def test_the_first_seed_of_a_costly_set_comes_before_the_last_of_a_cheap_one():
         assert costs == sorted(costs)
 
 
-def test_a_forecast_learns_from_what_fits_take():
+def test_a_forecast_learns_from_the_durations_of_fits():
     shapes = {"one": Shape(1000, 10, 100, "")}
     grid = Grid([Source("one")], seeds=(0,))
     tasks = grid.tasks(shapes)

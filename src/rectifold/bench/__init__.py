@@ -1,4 +1,4 @@
-"""The paper's experiments: a grid of fits, the store of their results, what they show."""
+"""Experiments: a grid of fits, the store of their results, and a report on them."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -7,7 +7,7 @@ if TYPE_CHECKING:
     from rectifold.bench._data import Source, paper_sources
     from rectifold.bench._grid import SEEDS, Grid
     from rectifold.bench._protocols import PROTOCOLS
-    from rectifold.bench._runner import State, run
+    from rectifold.bench._runner import Progress, run
     from rectifold.bench._store import Store
     from rectifold.model_selection._registry import (
         CLASSIFIERS,
@@ -19,16 +19,15 @@ if TYPE_CHECKING:
         method,
     )
 
-# Modules are imported when their names are asked for: most need the extra "bench", and some, such
-# as the registry of methods, do without it.
-_HOMES = {
+# Modules are imported with the first use of their names: only some need the extra "bench".
+_MODULES = {
     "bench._data": ("Source", "paper_sources"),
     "bench._grid": ("SEEDS", "Grid"),
     "bench._protocols": ("PROTOCOLS",),
     "model_selection._registry": (
         *("CLASSIFIERS", "METHODS", "WRAPPERS", "BenchError", "Entry", "classifier", "method"),
     ),
-    "bench._runner": ("State", "run"),
+    "bench._runner": ("Progress", "run"),
     "bench._store": ("Store",),
 }
 
@@ -41,8 +40,8 @@ __all__ = [
     "BenchError",
     "Entry",
     "Grid",
+    "Progress",
     "Source",
-    "State",
     "Store",
     "classifier",
     "method",
@@ -56,14 +55,14 @@ def __dir__() -> list[str]:
 
 
 def __getattr__(name: str) -> Any:
-    home = next((module for module, names in _HOMES.items() if name in names), None)
-    if home is None:
+    module = next((module for module, names in _MODULES.items() if name in names), None)
+    if module is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     try:
-        found = getattr(import_module(f"rectifold.{home}"), name)
-    except ModuleNotFoundError as problem:
+        value = getattr(import_module(f"rectifold.{module}"), name)
+    except ModuleNotFoundError as error:
         raise ImportError(
-            f'experiments need {problem.name}: pip install "rectifold[bench]" brings it'
-        ) from problem
-    globals()[name] = found
-    return found
+            f'experiments need {error.name}: install it with pip install "rectifold[bench]"'
+        ) from error
+    globals()[name] = value
+    return value

@@ -1,10 +1,11 @@
-"""The cells of an experiment, and the order in which they are worth doing."""
+"""The fits of an experiment, and the order in which they run."""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from rectifold._core.utils import did_you_mean
 from rectifold.bench._costs import fit_cost, task_cost
@@ -21,101 +22,65 @@ from rectifold.model_selection._registry import (
 #: The paper's seeds, in its order.
 SEEDS = (42, 0, 1, 2, 3)
 
-#: The largest that NumPy's generators take.
-_LARGEST_SEED = 2**32 - 1
+#: The largest seed of NumPy's generators.
+_MAX_SEED = 2**32 - 1
 
-#: What tells one row of a store from all others: data set, method, classifier, seed, protocol and
-#: version of the method.
+#: Key of a row in a store: data set, method, classifier, seed, protocol, version of the method.
 Key = tuple[str, str, str, int, str, str]
 
 
 @dataclass(frozen=True)
 class Task:
-    """One resampling, and the classifiers that share it.
-
-    Attributes
-    ----------
-    source : Source
-        The data set.
-    fingerprint : str
-        Of the data set.
-    method : Entry
-        The sampler.
-    version : str
-        Of the sampler.
-    seed : int
-        Of the split, the sampler and the classifiers.
-    protocol : str
-        The order of splitting and resampling.
-    classifiers : tuple of Entry
-        Those that are still to be fitted, cheap ones first.
-    """
+    """One resampling, and the classifiers that are fitted on its result."""
 
     source: Source
+    #: Fingerprint of the data set.
     fingerprint: str
     method: Entry
+    #: Version of the method.
     version: str
+    #: Seed of the split, of the sampler and of the classifiers.
     seed: int
     protocol: str
+    #: Classifiers that are not yet fitted, cheap ones first.
     classifiers: tuple[Entry, ...]
 
     def key(self, classifier: Entry) -> Key:
-        """What the row of a classifier is kept under.
-
-        Parameters
-        ----------
-        classifier : Entry
-            One of the task's.
-
-        Returns
-        -------
-        tuple
-            See `Key`.
-        """
+        """Return the key of a classifier's row."""
         names = (self.source.name, self.method.name, classifier.name)
         return (*names, self.seed, self.protocol, self.version)
 
     @property
-    def label(self) -> str:
-        """A name for the file that holds its resampled rows while classifiers work on them."""
-        facts = (self.source.name, self.fingerprint, self.method.name, self.method.path)
-        rest = (self.version, self.seed, self.protocol)
-        return hashlib.blake2b(repr((*facts, *rest)).encode(), digest_size=10).hexdigest()
+    def file_stem(self) -> str:
+        """Name of the file with the resampled data that the classifiers share."""
+        data = (self.source.name, self.fingerprint, self.method.name, self.method.path)
+        settings = (self.version, self.seed, self.protocol)
+        return hashlib.blake2b(repr((*data, *settings)).encode(), digest_size=10).hexdigest()
 
     def without(self, names: Iterable[str]) -> Task:
-        """The same task with fewer classifiers.
-
-        Parameters
-        ----------
-        names : iterable of str
-            Classifiers that are done.
-
-        Returns
-        -------
-        Task
-            What is left of it.
-        """
-        done = set(names)
-        left = tuple(entry for entry in self.classifiers if entry.name not in done)
-        return replace(self, classifiers=left)
+        """Return the task without classifiers that are fitted."""
+        fitted = set(names)
+        remaining = tuple(entry for entry in self.classifiers if entry.name not in fitted)
+        return replace(self, classifiers=remaining)
 
 
 @dataclass(frozen=True)
 class Grid:
-    """What an experiment is made of: every combination of these.
+    """An experiment: every combination of data sets, methods, classifiers, seeds and protocols.
 
     Attributes
     ----------
     sources : sequence of Source
         Data sets.
     methods : sequence of Entry
-        Samplers, from `method`; by default the paper's 18 baselines, none, and GMR.
+        Samplers, from `method`; by default no sampling, GMR and the paper's 18 baselines.
     classifiers : sequence of Entry
-        From `classifier`; by default the paper's seven.
+        Classifiers, from `classifier`; by default the paper's seven.
     seeds : sequence of int
-        By default the paper's five.
+        Seeds of the split, the sampler and the classifier; by default the paper's five.
     protocols : sequence of str
-        By default the honest one alone.
+        "train-only" fits samplers on the training split; "before-split" resamples all samples
+        first, which is data leakage, to show its effect.
 
     Examples
     --------
@@ -128,8 +93,7 @@ class Grid:
     >>> len(grid)
     60
 
-    That is 2 data sets, 3 methods, 2 classifiers and the paper's 5 seeds, by the order in which
-    nothing leaks:
+    That is 2 data sets, 3 methods, 2 classifiers and 5 seeds:
 
     >>> grid.seeds, grid.protocols
     ((42, 0, 1, 2, 3), ('train-only',))
@@ -144,61 +108,58 @@ class Grid:
     def __post_init__(self) -> None:
         object.__setattr__(self, "seeds", tuple(int(seed) for seed in self.seeds))
         for seed in self.seeds:
-            if not 0 <= seed <= _LARGEST_SEED:
-                raise BenchError(f"a seed must be from 0 to {_LARGEST_SEED}, not {seed}")
+            if not 0 <= seed <= _MAX_SEED:
+                raise BenchError(f"a seed must be from 0 to {_MAX_SEED}, not {seed}")
         for name in self.protocols:
             if name not in PROTOCOLS:
                 known = did_you_mean(name, PROTOCOLS, list_all=True)
                 raise BenchError(f"there is no protocol {name!r}{known}")
-        named: list[tuple[str, list[str | int]]] = [
+        dimensions: list[tuple[str, list[str | int]]] = [
             ("data set", [source.name for source in self.sources]),
             ("method", [entry.name for entry in self.methods]),
             ("classifier", [entry.name for entry in self.classifiers]),
             ("seed", list(self.seeds)),
             ("protocol", list(self.protocols)),
         ]
-        for what, names in named:
+        for dimension, names in dimensions:
             if not names:
-                raise BenchError(f"an experiment needs at least one {what}")
-            refuse_twice(what, names)
+                raise BenchError(f"an experiment needs at least one {dimension}")
+            refuse_twice(dimension, names)
 
     def __len__(self) -> int:
-        """The number of fits."""
+        """Return the number of fits."""
         n = len(self.sources) * len(self.methods) * len(self.classifiers)
         return n * len(self.seeds) * len(self.protocols)
 
     def tasks(self, shapes: Mapping[str, Shape]) -> list[Task]:
-        """List the resamplings in the order in which they are worth doing.
+        """Return the resamplings in the order in which they run.
+
+        Cheap data sets come first, and the first seed of a costly one before the last seeds of one
+        half as costly. All methods run on a seed of a data set before the next seed, so that an
+        interrupted run has complete blocks to compare.
 
         :meta private:
-
-        Parameters
-        ----------
-        shapes : mapping of str to Shape
-            By the names of data sets.
-
-        Returns
-        -------
-        list of Task
-            Cheap data sets come first. The first seed of a costly set comes before the last ones
-            of a set that is half as costly, and inside a set all methods of a seed come together,
-            so that a run which is stopped early has whole blocks to compare.
         """
         versions = {entry.name: entry.version for entry in self.methods}
 
-        def order() -> Iterator[tuple[float, int, float, Task]]:
+        def with_priority() -> Iterator[tuple[float, int, float, Task]]:
             for source in self.sources:
                 shape = shapes[source.name]
-                whole = sum(task_cost(entry, self.classifiers, shape) for entry in self.methods)
-                for entry in self.methods:
-                    costs = {one.name: fit_cost(one, entry, shape) for one in self.classifiers}
-                    fits = tuple(sorted(self.classifiers, key=lambda one: costs[one.name]))
-                    own = task_cost(entry, self.classifiers, shape)
+                costs = [task_cost(entry, self.classifiers, shape) for entry in self.methods]
+                for method, cost in zip(self.methods, costs, strict=True):
+                    by_cost = partial(fit_cost, method=method, shape=shape)
+                    classifiers = tuple(sorted(self.classifiers, key=by_cost))
                     for place, seed in enumerate(self.seeds):
                         for protocol in self.protocols:
-                            version = versions[entry.name]
-                            fingerprint = shape.fingerprint
-                            task = Task(source, fingerprint, entry, version, seed, protocol, fits)
-                            yield whole * (place + 1), place, own, task
+                            task = Task(
+                                source,
+                                shape.fingerprint,
+                                method,
+                                versions[method.name],
+                                seed,
+                                protocol,
+                                classifiers,
+                            )
+                            yield sum(costs) * (place + 1), place, cost, task
 
-        return [task for *_, task in sorted(order(), key=lambda one: one[:3])]
+        return [task for *_, task in sorted(with_priority(), key=lambda item: item[:3])]

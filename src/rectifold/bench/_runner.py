@@ -1,11 +1,11 @@
-"""An experiment is run: worker processes, time limits, and going on where a run was stopped."""
+"""Runs of an experiment: worker processes, time limits, and how interrupted runs resume."""
 
 from __future__ import annotations
 
 import multiprocessing
 import shutil
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from math import inf
@@ -15,40 +15,41 @@ from typing import Any
 
 from joblib import effective_n_jobs
 
+from rectifold._core.errors import Param, ParameterError
 from rectifold.bench._costs import Forecast
 from rectifold.bench._data import Shape, fetch, measure
-from rectifold.bench._grid import Grid, Key, Task
+from rectifold.bench._grid import Grid, Task
 from rectifold.bench._store import FAILED, OK, TIMED_OUT, Store
 from rectifold.bench._worker import BEGIN, RESAMPLING, ROW, row_of, serve
 from rectifold.model_selection._registry import WRAPPER, BenchError
 
-#: Seconds between two looks at the clock.
+#: Seconds between two checks of the time limit.
 _TICK = 0.5
 
 
 @dataclass(frozen=True)
-class State:
-    """How far a run is.
+class Progress:
+    """The progress of a run.
 
     Attributes
     ----------
     done, total : int
-        Fits that are recorded, those of earlier runs too, and all fits of the grid.
+        Recorded fits, with those of earlier runs, and all fits of the grid.
     failed, timed_out : int
-        Fits of this run that ended so.
+        Fits of this run that failed or reached the time limit.
     seconds_left : float or None
-        An estimate; None before there is one.
+        Estimated remaining time; None before there is an estimate.
     running : tuple of str
-        What the workers are at.
+        What each worker process is doing.
 
     Examples
     --------
-    Whatever one gives to `run` as `watcher` is told of it:
+    `run` calls its `callback` with the progress:
 
-    >>> from rectifold.bench import State
-    >>> def watcher(state):
-    ...     print(f"{state.done} of {state.total} fits, {state.failed} failed")
-    >>> watcher(State(done=12, total=60, failed=1))
+    >>> from rectifold.bench import Progress
+    >>> def callback(progress):
+    ...     print(f"{progress.done} of {progress.total} fits, {progress.failed} failed")
+    >>> callback(Progress(done=12, total=60, failed=1))
     12 of 60 fits, 1 failed
     """
 
@@ -60,7 +61,7 @@ class State:
     running: tuple[str, ...] = ()
 
 
-Watcher = Callable[[State], None]
+Callback = Callable[[Progress], None]
 
 
 def run(
@@ -71,36 +72,38 @@ def run(
     time_limit: float | None = None,
     retry: bool = False,
     download: bool = False,
-    watcher: Watcher | None = None,
-) -> State:
-    """Do all fits of a grid that a store does not have.
+    callback: Callback | None = None,
+) -> Progress:
+    """Run all fits of a grid that a store does not have.
+
+    Interrupted runs resume when called again.
 
     Parameters
     ----------
     grid : Grid
         The experiment.
     store : Store
-        Where results are kept. A run that was stopped, however it was, is gone on with by running
-        it again.
-    n_jobs : int, optional
-        Processes, each with one thread; by default, and with -1, one for each core.
+        Where results are recorded.
+    n_jobs : int, default=None
+        Number of processes with one thread each. None and -1 mean using all processors.
     time_limit : float, optional
-        Seconds for a resampling or a fit; what takes longer is ended and recorded as timed out.
+        Maximum seconds for one resampling or one fit; a longer one is ended and recorded as timed
+        out.
     retry : bool, default=False
-        Do fits again that failed or timed out.
+        Run fits again that failed or timed out.
     download : bool, default=False
-        Whether data sets that are missing may be fetched from the network.
-    watcher : callable, optional
-        Is told the `State` whenever it changes. An exception that it raises ends the run.
+        Download data sets of the paper that are missing.
+    callback : callable, optional
+        Called with the `Progress` whenever it changes. An exception that it raises ends the run.
 
     Returns
     -------
-    State
-        How it ended.
+    Progress
+        The progress at the end.
 
     Notes
     -----
-    A script calls it under ``if __name__ == "__main__":``, since worker processes import the
+    A script must call it under ``if __name__ == "__main__":``, since worker processes import the
     script.
 
     Examples
@@ -121,8 +124,8 @@ def run(
     ...     seeds=[42],
     ... )
     >>> store = Store(Path(folder.name) / "results")
-    >>> state = run(grid, store, n_jobs=1)
-    >>> state.done, state.total, state.failed
+    >>> progress = run(grid, store, n_jobs=1)
+    >>> progress.done, progress.total, progress.failed
     (2, 2, 0)
     >>> store.read()[["dataset", "method", "classifier", "seed", "status", "auprc"]].round(2)
       dataset method classifier  seed status  auprc
@@ -130,28 +133,38 @@ def run(
     1   loans   None         LR    42     ok   0.82
     """
     if time_limit is not None and not time_limit > 0:
-        raise BenchError(f"the time limit must be a number of seconds above 0, not {time_limit}")
+        raise ParameterError("{} must be a number above 0.", Param("time_limit", time_limit))
     if n_jobs == 0:
-        raise BenchError("n_jobs must be a whole number other than 0")
+        raise ParameterError("{} must be an integer other than 0.", Param("n_jobs", n_jobs))
     for entry in (*grid.methods, *grid.classifiers):
-        # Whatever can't be made is refused now; a wrapper needs something to wrap.
+        # An error in making an estimator is raised now; a wrapper needs something to wrap.
         _ = entry.wrap(None, 0) if entry.kind == WRAPPER else entry.make(0)
     fetch(grid.sources, download=download)
     store.check()
     shapes = measure(grid.sources)
-    _refuse_other_meanings(store, grid, shapes)
+    _check_same_meaning(store, grid, shapes)
     with store.writing():
-        done = store.keys([OK] if retry else [OK, FAILED, TIMED_OUT])
-        tasks = [task for task in _left(grid.tasks(shapes), done) if task.classifiers]
-        forecast = Forecast(shapes, tasks)
-        left = sum(len(task.classifiers) for task in tasks)
-        crew = _Crew(store, forecast, time_limit, State(len(grid) - left, len(grid)), watcher)
-        crew.work(tasks, min(effective_n_jobs(n_jobs or -1), max(1, len(tasks))))
+        recorded = store.keys([OK] if retry else [OK, FAILED, TIMED_OUT])
+        tasks = [
+            task.without(one.name for one in task.classifiers if task.key(one) in recorded)
+            for task in grid.tasks(shapes)
+        ]
+        tasks = [task for task in tasks if task.classifiers]
+        n_left = sum(len(task.classifiers) for task in tasks)
+        pool = _WorkerPool(
+            store,
+            Forecast(shapes, tasks),
+            time_limit,
+            Progress(len(grid) - n_left, len(grid)),
+            callback,
+        )
+        pool.run(tasks, min(effective_n_jobs(n_jobs or -1), max(1, len(tasks))))
         shutil.rmtree(store.spool, ignore_errors=True)
-    return crew.state
+    return pool.progress
 
 
-def _refuse_other_meanings(store: Store, grid: Grid, shapes: dict[str, Shape]) -> None:
+def _check_same_meaning(store: Store, grid: Grid, shapes: dict[str, Shape]) -> None:
+    """Raise an error if a name in the store stands for other data or another estimator."""
     rows = store.read()
     known = rows[["dataset", "data_fingerprint"]].drop_duplicates()
     for name, fingerprint in known.itertuples(index=False):
@@ -160,77 +173,75 @@ def _refuse_other_meanings(store: Store, grid: Grid, shapes: dict[str, Shape]) -
                 f"the store {str(store.folder)!r} has results on other data of the name {name!r}: "
                 "name another store, or rename the data set"
             )
-    for what, entries in (("method", grid.methods), ("classifier", grid.classifiers)):
+    for kind, entries in (("method", grid.methods), ("classifier", grid.classifiers)):
         paths = {entry.name: entry.path for entry in entries}
-        for name, path in rows[[what, f"{what}_path"]].drop_duplicates().itertuples(index=False):
+        for name, path in rows[[kind, f"{kind}_path"]].drop_duplicates().itertuples(index=False):
             if paths.get(name, path) != path:
                 raise BenchError(
-                    f"the store {str(store.folder)!r} has results of another {what} of the name "
-                    f"{name!r}, {path}: give this one another name"
+                    f"the store {str(store.folder)!r} has results of another {kind} of the name "
+                    f"{name!r}, {path}: choose another name for this one"
                 )
-
-
-def _left(tasks: Iterable[Task], done: set[Key]) -> list[Task]:
-    return [
-        task.without(one.name for one in task.classifiers if task.key(one) in done)
-        for task in tasks
-    ]
 
 
 @dataclass
 class _Worker:
-    """A process, and what it is at."""
+    """A process, its task, and the step of the task that it is in."""
 
     process: Any
     connection: Connection
     task: Task | None = None
-    cell: str = RESAMPLING
+    #: `RESAMPLING`, or the name of a classifier.
+    step: str = RESAMPLING
+    #: When the step began; infinite between steps, while the time limit does not apply.
     since: float = inf
-    spoke: bool = False
-    ended: set[str] = field(default_factory=set)
+    #: Whether the process has sent a message.
+    started: bool = False
+    #: Classifiers of the task whose rows are recorded.
+    recorded: set[str] = field(default_factory=set)
 
 
-class _Crew:
-    """The workers of a run, and what becomes of what they say."""
+class _WorkerPool:
+    """The worker processes of a run; records their results, and replaces those that end."""
 
     def __init__(
         self,
         store: Store,
         forecast: Forecast,
         time_limit: float | None,
-        state: State,
-        watcher: Watcher | None,
+        progress: Progress,
+        callback: Callback | None,
     ) -> None:
-        self.state = state
+        self.progress = progress
         self._store = store
         self._forecast = forecast
         self._limit = time_limit
-        self._watcher = watcher
+        self._callback = callback
         self._workers: list[_Worker] = []
         self._queue: deque[Task] = deque()
-        # Fork would copy threads' locks, and the lock of the store.
+        # Fork would copy the locks of threads, and the lock of the store.
         self._context = multiprocessing.get_context("spawn")
 
-    def work(self, tasks: list[Task], n_workers: int) -> None:
+    def run(self, tasks: list[Task], n_workers: int) -> None:
+        """Process all tasks."""
         self._queue.extend(tasks)
         self._store.spool.mkdir(exist_ok=True)
         try:
-            self._tell()
+            self._report()
             for _ in range(n_workers if tasks else 0):
-                self._start()
+                self._start_worker()
             while any(worker.task for worker in self._workers):
-                self._listen()
-                self._watch_the_clock()
-                self._tell()
+                self._receive()
+                self._end_overdue()
+                self._report()
             for worker in self._workers:
                 with suppress(OSError):
                     worker.connection.send(None)
                 worker.process.join(timeout=5)
         finally:
             for worker in self._workers:
-                self._end(worker)
+                self._kill(worker)
 
-    def _start(self) -> None:
+    def _start_worker(self) -> None:
         ours, theirs = self._context.Pipe()
         arguments = (theirs, str(self._store.spool))
         process = self._context.Process(target=serve, args=arguments, daemon=True)
@@ -238,103 +249,102 @@ class _Crew:
         theirs.close()
         worker = _Worker(process, ours)
         self._workers.append(worker)
-        self._give(worker)
+        self._assign(worker)
 
-    def _give(self, worker: _Worker) -> None:
+    def _assign(self, worker: _Worker) -> None:
         worker.task = self._queue.popleft() if self._queue else None
-        worker.cell, worker.since, worker.ended = RESAMPLING, inf, set()
+        worker.step, worker.since, worker.recorded = RESAMPLING, inf, set()
         if worker.task is not None:
-            # A process that has died meanwhile is noticed where it is listened to.
+            # If the process has ended, the next `_receive` notices.
             with suppress(OSError):
                 worker.connection.send(worker.task)
 
-    def _listen(self) -> None:
+    def _receive(self) -> None:
         ready = wait([worker.connection for worker in self._workers], timeout=_TICK)
-        for worker in [one for one in self._workers if one.connection in ready]:
+        for worker in [worker for worker in self._workers if worker.connection in ready]:
             try:
-                what, content = worker.connection.recv()
+                message, content = worker.connection.recv()
             except (EOFError, OSError):
                 worker.process.join(timeout=5)
                 code = worker.process.exitcode
-                if not worker.spoke:
+                if not worker.started:
                     raise BenchError(
                         f"a worker process ended with exit code {code} before it could begin; a "
                         "script that calls run() must do so under if __name__ == '__main__'"
                     ) from None
-                self._lost(worker, FAILED, f"the process ended by itself with exit code {code}")
+                self._remove(worker, FAILED, f"the process ended by itself with exit code {code}")
                 continue
-            worker.spoke = True
-            if what == BEGIN:
-                worker.cell, worker.since = content, monotonic()
-            elif what == ROW:
+            worker.started = True
+            if message == BEGIN:
+                worker.step, worker.since = content, monotonic()
+            elif message == ROW:
                 self._record(worker, content)
             else:
-                self._give(worker)
+                self._assign(worker)
 
-    def _watch_the_clock(self) -> None:
+    def _end_overdue(self) -> None:
         if self._limit is None:
             return
         for worker in list(self._workers):
-            # Loading modules and data is not the cell's doing: the clock starts after it.
-            over = worker.task and monotonic() - worker.since > self._limit
-            # What it has to say is heard first: it may have ended just in time.
-            if over and not worker.connection.poll():
-                self._lost(worker, TIMED_OUT, f"ended after {self._limit:g} seconds")
+            overdue = worker.task and monotonic() - worker.since > self._limit
+            # A message that waits comes first: the step may have ended in time.
+            if overdue and not worker.connection.poll():
+                self._remove(worker, TIMED_OUT, f"ended after {self._limit:g} seconds")
 
-    def _lost(self, worker: _Worker, status: str, why: str) -> None:
-        self._end(worker)
+    def _remove(self, worker: _Worker, status: str, reason: str) -> None:
+        """End a worker, record its step, and put the rest of its task back into the queue."""
+        self._kill(worker)
         self._workers.remove(worker)
         task = worker.task
         if task is not None:
-            if worker.cell == RESAMPLING:
-                lost, why = task.classifiers, f"{RESAMPLING}: {why}"
+            if worker.step == RESAMPLING:
+                concerned, reason = task.classifiers, f"{RESAMPLING}: {reason}"
             else:
-                lost = tuple(one for one in task.classifiers if one.name == worker.cell)
-            for one in lost:
-                if one.name not in worker.ended:
-                    self._record(worker, row_of(task, one, status, error=why))
-            rest = task.without(worker.ended)
+                concerned = tuple(one for one in task.classifiers if one.name == worker.step)
+            for classifier in concerned:
+                if classifier.name not in worker.recorded:
+                    self._record(worker, row_of(task, classifier, status, error=reason))
+            rest = task.without(worker.recorded)
             if rest.classifiers:
                 self._queue.appendleft(rest)
             else:
-                (self._store.spool / f"{task.label}.npz").unlink(missing_ok=True)
+                (self._store.spool / f"{task.file_stem}.npz").unlink(missing_ok=True)
         if self._queue:
-            self._start()
+            self._start_worker()
 
     def _record(self, worker: _Worker, row: dict[str, Any]) -> None:
         if worker.task is None:
             raise RuntimeError("a worker without a task has sent a row")
         self._store.add(row)
-        worker.ended.add(row["classifier"])
+        worker.recorded.add(row["classifier"])
         entry = next(one for one in worker.task.classifiers if one.name == row["classifier"])
         share = (row.get("resample_seconds") or 0.0) / len(worker.task.classifiers)
         self._forecast.note(worker.task, entry, max(0.0, monotonic() - worker.since) + share)
-        # Until the next cell begins, no clock runs.
         worker.since = inf
-        self.state = replace(
-            self.state,
-            done=self.state.done + 1,
-            failed=self.state.failed + (row["status"] == FAILED),
-            timed_out=self.state.timed_out + (row["status"] == TIMED_OUT),
+        self.progress = replace(
+            self.progress,
+            done=self.progress.done + 1,
+            failed=self.progress.failed + (row["status"] == FAILED),
+            timed_out=self.progress.timed_out + (row["status"] == TIMED_OUT),
         )
 
-    def _tell(self) -> None:
+    def _report(self) -> None:
         seconds = self._forecast.seconds()
-        self.state = replace(
-            self.state,
+        self.progress = replace(
+            self.progress,
             seconds_left=None if seconds is None else seconds / max(1, len(self._workers)),
             running=tuple(
                 f"{worker.task.source.name}, {worker.task.method.name}, seed {worker.task.seed}"
-                f", {worker.cell}"
+                f", {worker.step}"
                 for worker in self._workers
                 if worker.task
             ),
         )
-        if self._watcher is not None:
-            self._watcher(self.state)
+        if self._callback is not None:
+            self._callback(self.progress)
 
     @staticmethod
-    def _end(worker: _Worker) -> None:
+    def _kill(worker: _Worker) -> None:
         worker.process.kill()
         worker.process.join()
         worker.connection.close()

@@ -1,4 +1,4 @@
-"""A process that resamples and fits, one task after another, and tells how each ended."""
+"""A worker process: it resamples and fits, one task after another, and reports each fit."""
 
 from __future__ import annotations
 
@@ -22,177 +22,129 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from rectifold._core.utils import versions
-from rectifold.bench._data import Data, Source, load
+from rectifold.bench._data import load
 from rectifold.bench._grid import Task
-from rectifold.bench._protocols import Prepared, prepare
+from rectifold.bench._protocols import Split, prepare
 from rectifold.bench._store import FAILED, KEY, OK
 from rectifold.model_selection._registry import WRAPPER, Entry
 from rectifold.model_selection._scores import score
 
-#: The libraries whose versions stand beside every result.
+#: Libraries whose versions are recorded with every result.
 LIBRARIES = (
     *("rectifold", "numpy", "scipy", "scikit-learn", "imbalanced-learn"),
     *("xgboost-cpu", "xgboost", "pandas"),
 )
-#: Characters of an error that are kept.
-_MOST = 500
+#: Maximum length of a recorded error.
+_MAX_ERROR = 500
 
-#: What a worker says: that it begins a cell, that a fit has ended, that the task is done.
+#: Messages of a worker: a step begins, a fit has ended, the task is done.
 BEGIN, ROW, DONE = "begin", "row", "done"
-#: The cell that is not a fit.
+#: The step that is not a fit.
 RESAMPLING = "resampling"
 
 
 def serve(connection: Connection, spool: str) -> None:
-    """Do tasks as they come, until there are no more.
+    """Process the tasks that a connection yields, until it yields None.
 
-    Parameters
-    ----------
-    connection : multiprocessing connection
-        Gives tasks, and None at the end; takes ``(BEGIN, cell)``, ``(ROW, row)``, ``(DONE, "")``.
-    spool : str
-        A folder for resampled rows: a task that is taken up again after its process was ended
-        goes on with them.
+    Sends ``(BEGIN, step)``, ``(ROW, row)`` and ``(DONE, "")``. Resampled data are kept in the
+    folder `spool`, so that a task whose process was ended resumes with them.
     """
-    # Ctrl-C reaches every process of a terminal; the parent decides what it means.
+    # Ctrl-C reaches all processes of a terminal; the parent handles it.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    threading.Thread(target=_end_with_parent, daemon=True).start()
+    threading.Thread(target=_exit_with_parent, daemon=True).start()
     with threadpool_limits(limits=1):
         while (task := connection.recv()) is not None:
-            _do(task, Path(spool), connection)
+            _process(task, Path(spool), connection)
             connection.send((DONE, ""))
 
 
-def _end_with_parent() -> None:
-    # Nobody hears what an orphan finds out, and it would compete with the run that goes on.
+def _exit_with_parent() -> None:
+    # An orphan would compete with the run that resumes.
     parent = parent_process()
     if parent is not None:
         wait([parent.sentinel])
         os._exit(1)
 
 
-def _do(task: Task, spool: Path, connection: Connection) -> None:
-    path = spool / f"{task.label}.npz"
+def _process(task: Task, spool: Path, connection: Connection) -> None:
+    path = spool / f"{task.file_stem}.npz"
     try:
-        data = None if path.exists() else _load(task.source)
-        connection.send((BEGIN, RESAMPLING))
-        prepared = Prepared.load(path) if data is None else _resample(task, data)
-        if data is not None:
-            prepared.save(path)
-    except Exception as problem:
+        if path.exists():
+            connection.send((BEGIN, RESAMPLING))
+            split = Split.load(path)
+        else:
+            # Before the step begins: its time limit does not include loading.
+            data = _load(task.source)
+            connection.send((BEGIN, RESAMPLING))
+            if data.fingerprint != task.fingerprint:
+                raise RuntimeError(f"{task.source.name} has changed since the run began")
+            # A wrapper cleans the training data that it is fitted on by itself.
+            sampler = None if task.method.kind == WRAPPER else task.method.make(task.seed)
+            with _categories_of_warnings() as categories:
+                split = prepare(data, sampler, task.seed, task.protocol)
+            split = replace(split, warnings=tuple(categories))
+            split.save(path)
+    except Exception as error:
         for classifier in task.classifiers:
-            row = row_of(task, classifier, FAILED, error=f"{RESAMPLING}: {_sentence(problem)}")
+            row = row_of(task, classifier, FAILED, error=f"{RESAMPLING}: {_sentence(error)}")
             connection.send((ROW, row))
         return
     for classifier in task.classifiers:
         connection.send((BEGIN, classifier.name))
-        connection.send((ROW, _fit(task, classifier, prepared)))
+        connection.send((ROW, _fit(task, classifier, split)))
     path.unlink(missing_ok=True)
 
 
-def _resample(task: Task, data: Data) -> Prepared:
-    if data.fingerprint != task.fingerprint:
-        raise RuntimeError(f"{task.source.name} has changed since the run began")
-    # What wraps a classifier does its own cleaning, in the training rows it is given.
-    sampler = None if task.method.kind == WRAPPER else task.method.make(task.seed)
-    with _heard() as said:
-        prepared = prepare(data, sampler, task.seed, task.protocol)
-    return replace(prepared, warnings=tuple(said))
+# Tasks come data set by data set.
+_load = lru_cache(maxsize=1)(load)
 
 
-@lru_cache(maxsize=1)
-def _load(source: Source) -> Data:
-    # Tasks come data set by data set.
-    return load(source)
-
-
-def _fit(task: Task, classifier: Entry, prepared: Prepared) -> dict[str, Any]:
-    facts = sizes_of(prepared)
+def _fit(task: Task, classifier: Entry, split: Split) -> dict[str, Any]:
+    values = sizes_of(split)
     start = perf_counter()
     try:
-        with _heard() as heard:
+        with _categories_of_warnings() as categories:
             estimator = classifier.make(task.seed)
             if task.method.kind == WRAPPER:
                 estimator = task.method.wrap(estimator, task.seed)
-            estimator.fit(prepared.X_train, prepared.y_train)
-            facts["fit_seconds"] = perf_counter() - start
-            facts.update(scores_of(estimator, prepared))
-    except Exception as problem:
-        facts["fit_seconds"] = perf_counter() - start
-        return row_of(task, classifier, FAILED, error=_sentence(problem), **facts)
-    noted = ", ".join(dict.fromkeys([*prepared.warnings, *heard]))
-    return row_of(task, classifier, OK, warnings=noted or None, **facts)
+            estimator.fit(split.X_train, split.y_train)
+            values["fit_seconds"] = perf_counter() - start
+            values.update(scores_of(estimator, split))
+    except Exception as error:
+        values["fit_seconds"] = perf_counter() - start
+        return row_of(task, classifier, FAILED, error=_sentence(error), **values)
+    issued = ", ".join(dict.fromkeys([*split.warnings, *categories]))
+    return row_of(task, classifier, OK, warnings=issued or None, **values)
 
 
-def sizes_of(prepared: Prepared) -> dict[str, Any]:
-    """Tell what a fit began with.
-
-    Parameters
-    ----------
-    prepared : Prepared
-        The rows of both parts.
-
-    Returns
-    -------
-    dict
-        Columns for `row_of`.
-    """
+def sizes_of(split: Split) -> dict[str, Any]:
+    """Return the columns of a row that describe the split."""
     return {
-        "resample_seconds": prepared.seconds,
-        "majority_before": prepared.before[0],
-        "minority_before": prepared.before[1],
-        "majority_after": prepared.after[0],
-        "minority_after": prepared.after[1],
-        "test_rows": len(prepared.y_test),
-        "test_positives": int(prepared.y_test.sum()),
-        "columns": prepared.X_train.shape[1],
+        "resample_seconds": split.seconds,
+        "majority_before": split.before[0],
+        "minority_before": split.before[1],
+        "majority_after": split.after[0],
+        "minority_after": split.after[1],
+        "test_rows": len(split.y_test),
+        "test_positives": int(split.y_test.sum()),
+        "columns": split.X_train.shape[1],
     }
 
 
-def scores_of(estimator: Any, prepared: Prepared) -> dict[str, Any]:
-    """Tell what a fit came to.
-
-    Parameters
-    ----------
-    estimator : classifier
-        Fitted.
-    prepared : Prepared
-        The rows of both parts.
-
-    Returns
-    -------
-    dict
-        Columns for `row_of`.
-    """
-    found: dict[str, Any] = dict(score(estimator, prepared.X_test, prepared.y_test))
+def scores_of(estimator: Any, split: Split) -> dict[str, Any]:
+    """Return the columns of a row that describe a fitted classifier: its scores."""
+    values: dict[str, Any] = dict(score(estimator, split.X_test, split.y_test))
     if hasattr(estimator, "members_"):
-        # What its members were fitted on, on average; the classes are 0 and 1.
+        # Average sizes of the data that members were fitted on; the classes are 0 and 1.
         shares = np.mean([member.shares for member in estimator.members_], axis=0)
-        found["majority_after"] = round(prepared.before[0] * shares[0])
-        found["minority_after"] = round(prepared.before[1] * shares[1])
-    return found
+        values["majority_after"] = round(split.before[0] * shares[0])
+        values["minority_after"] = round(split.before[1] * shares[1])
+    return values
 
 
-def row_of(task: Task, classifier: Entry, status: str, **facts: Any) -> dict[str, Any]:
-    """Make the row of a fit.
-
-    Parameters
-    ----------
-    task : Task
-        What the fit belongs to.
-    classifier : Entry
-        What was fitted, or was to be.
-    status : str
-        How that ended.
-    **facts
-        Further columns.
-
-    Returns
-    -------
-    dict
-        For `Store.add`.
-    """
+def row_of(task: Task, classifier: Entry, status: str, **values: Any) -> dict[str, Any]:
+    """Return the row of a fit for `Store.add`, with further columns in `values`."""
     return {
         **dict(zip(KEY, task.key(classifier), strict=True)),
         "status": status,
@@ -201,7 +153,7 @@ def row_of(task: Task, classifier: Entry, status: str, **facts: Any) -> dict[str
         "classifier_path": classifier.path,
         "versions": _versions(),
         "finished": datetime.now(UTC).isoformat(timespec="seconds"),
-        **facts,
+        **values,
     }
 
 
@@ -211,17 +163,17 @@ def _versions() -> str:
 
 
 @contextmanager
-def _heard() -> Iterator[list[str]]:
-    # Warnings of the block, by category, instead of on the terminal.
-    said: list[str] = []
+def _categories_of_warnings() -> Iterator[list[str]]:
+    """Collect the categories of the warnings of a block, and print none of them."""
+    categories: list[str] = []
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
-            yield said
+            yield categories
         finally:
-            said += dict.fromkeys(one.category.__name__ for one in caught)
+            categories += dict.fromkeys(warning.category.__name__ for warning in caught)
 
 
-def _sentence(problem: Exception) -> str:
-    text = " ".join(str(problem).split()) or "no message"
-    return f"{type(problem).__name__}: {text}"[:_MOST]
+def _sentence(error: Exception) -> str:
+    text = " ".join(str(error).split()) or "no message"
+    return f"{type(error).__name__}: {text}"[:_MAX_ERROR]

@@ -86,7 +86,7 @@ class Entry:
 
     >>> from sklearn.linear_model import LogisticRegression
     >>> bagged = Entry(
-    ...     "Bagged", "Bagged", "rectifold.bench._controls:Bagging", "wrapper", {"n_estimators": 3}
+    ...     "Bagged", "Bagged", "rectifold.bench.controls:Bagging", "wrapper", {"n_estimators": 3}
     ... )
     >>> type(bagged.wrap(LogisticRegression(), seed=42)).__name__
     'Bagging'
@@ -255,7 +255,7 @@ WRAPPERS = _table(
         revision="1",
     ),
     Entry(
-        *("Bagging", "Bag", "rectifold.bench._controls:Bagging", WRAPPER),
+        *("Bagging", "Bag", "rectifold.bench.controls:Bagging", WRAPPER),
         {"n_estimators": 10},
         revision="1",
     ),
