@@ -18,12 +18,12 @@ from rectifold.plot import plot_confidence, plot_rectification
 IMAGES = Path(__file__).parents[1] / "docs" / "images"
 
 
-def panels(gmr: GMR, row: int | None = None) -> dict[str, Any]:
+def panels(gmr: GMR, sample: int | None = None) -> dict[str, Any]:
     """Draw the three panels of a run, each in a figure of its own: a phone shows one at a time."""
     figures = [Figure(figsize=(6.4, 6.4), layout="constrained") for _ in range(3)]
     axes = [figure.add_subplot() for figure in figures]
     # The two columns stand for nothing.
-    plot_rectification(gmr, row=row, axes=axes)[0].set(xlabel="", ylabel="")
+    plot_rectification(gmr, sample=sample, axes=axes)[0].set(xlabel="", ylabel="")
     for one in axes:
         # A panel that stands alone needs no letter.
         one.set_title(one.get_title().partition(") ")[2])

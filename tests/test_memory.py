@@ -24,7 +24,7 @@ def test_peak_memory_on_100000_rows_is_under_ten_times_the_input_plus_500_megaby
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere peaks are not inherited")
-def test_the_memory_of_the_process_that_starts_the_measurement_does_not_count():
+def test_the_memory_of_the_parent_process_does_not_count():
     start = (
         "import subprocess, sys; ballast = b'x' * 1_000_000_000; "
         "print(subprocess.run(sys.argv[1:], capture_output=True, check=True, text=True).stdout)"

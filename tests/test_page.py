@@ -1,4 +1,4 @@
-"""The page in a real browser: what it decides, shows and hands out, and what it never does."""
+"""The page in a real browser: its decisions, what it shows, and that nothing from the data runs."""
 
 import csv
 import dataclasses
@@ -21,12 +21,12 @@ from rectifold.datasets import load_wine_quality
 
 pytestmark = pytest.mark.browser
 HOSTILE = "<img src=x onerror=\"document.title='hacked'\">"
-#: Decisions on all rows of a page, by row, for many places of the levers.
+#: Decisions on all samples of a page for many positions of the sliders.
 DECIDE_ALL = """(places) => {
-  const { data, decide } = rectifold, { row, question } = data.points;
+  const { data, decide } = rectifold, { row, removable } = data.points;
   return places.map((at) => {
     const now = decide(at), found = [];
-    question.forEach((place, point) => {
+    removable.forEach((place, point) => {
       if (place < 0 || !now.decision[place]) return;
       found.push([row[point], now.decision[place], now.reason[place]]);
     });
@@ -55,8 +55,8 @@ def browser():
 
 @pytest.fixture
 def show(browser, tmp_path):
-    """Open a record's page from disk; afterwards nothing must have gone wrong."""
-    troubles, contexts = [], []
+    """Open the page of a record from disk; fail on errors, messages and requests."""
+    problems, contexts = [], []
 
     def show(record, **options):
         size = options.pop("size", (1280, 900))
@@ -70,13 +70,13 @@ def show(browser, tmp_path):
         )
         contexts.append(context)
         page = context.new_page()
-        page.on("console", lambda message: troubles.append(f"console: {message.text}"))
-        page.on("pageerror", lambda error: troubles.append(f"error: {error}"))
+        page.on("console", lambda message: problems.append(f"console: {message.text}"))
+        page.on("pageerror", lambda error: problems.append(f"error: {error}"))
         page.on(
             "request",
             lambda request: (
                 request.url.startswith(("file:", "data:", "blob:"))
-                or troubles.append(f"request: {request.url}")
+                or problems.append(f"request: {request.url}")
             ),
         )
         page.goto(path.as_uri())
@@ -86,11 +86,11 @@ def show(browser, tmp_path):
     yield show
     for context in contexts:
         context.close()
-    assert troubles == []
+    assert problems == []
 
 
 def wait(page, expression):
-    """Wait until something holds; a page with this policy lets no string be evaluated in it."""
+    """Wait until an expression holds; the page's policy forbids wait_for_function."""
     for _ in range(600):
         if page.evaluate(f"() => {expression}"):
             return
@@ -118,17 +118,17 @@ def overlapping_classes(sizes=(300, 150, 90, 60, 30), seed=1):
     return X.round(1), np.repeat([f"class {place}" for place in range(len(sizes))], sizes)
 
 
-def set_levers(page, **values):
+def set_thresholds(page, **values):
     for name, value in values.items():
         page.eval_on_selector(
-            f".lever:has(#{name}) input[type=number]",
+            f".threshold:has(#{name}) input[type=number]",
             "(i, value) => { i.value = value; i.dispatchEvent(new Event('change')); }",
             value,
         )
 
 
 def shown_counts(page):
-    """Read the table beside the levers: before, after, removed and spared of every class."""
+    """Return the counts of the table below the sliders: before, after, removed, spared by class."""
     lines = page.eval_on_selector_all(
         "#now tbody tr", "(rows) => rows.map((row) => [...row.cells].map((c) => c.textContent))"
     )
@@ -139,7 +139,7 @@ def counts_of(record):
     keys = ("before", "after", "removed", "spared")
     facts = record.summary()
     counts = {str(one["label"]): [one[key] for key in keys] for one in facts["classes"]}
-    counts["all"] = [facts["rows"], facts["kept"], facts["removed"], facts["spared"]]
+    counts["all"] = [facts["n_samples"], facts["kept"], facts["removed"], facts["spared"]]
     return counts
 
 
@@ -152,11 +152,11 @@ def decided(record):
 
 
 def agrees_everywhere(page, record, grid):
-    """Compare page and library row by row, for every combination of thresholds in a grid."""
-    levers = record.report(X=np.zeros((len(record.certified), 1))).data["levers"]
+    """Compare page and library on every sample, for all combinations of thresholds in a grid."""
+    thresholds = record.report(X=np.zeros((len(record.certified), 1))).data["thresholds"]
 
     def place(name, value):
-        return int(np.argmin(np.abs(levers[name]["values"] - value)))
+        return int(np.argmin(np.abs(thresholds[name]["values"] - value)))
 
     places = [
         {"alpha": place("alpha", a), "beta": place("beta", b), "gamma": place("gamma", c)}
@@ -164,7 +164,7 @@ def agrees_everywhere(page, record, grid):
     ]
     removed = set()
     for at, (found, counts) in zip(places, page.evaluate(DECIDE_ALL, places), strict=True):
-        exact = {name: float(levers[name]["values"][at[name]]) for name in at}
+        exact = {name: float(thresholds[name]["values"][at[name]]) for name in at}
         other = record.redecide(**exact)
         assert {tuple(one) for one in found} == decided(other), exact
         for one, own in zip(other.summary()["classes"], counts, strict=True):
@@ -186,15 +186,15 @@ def agrees_everywhere(page, record, grid):
         ((300, 150, 90, 60, 30), {"class_weight": "balanced", "sampling_strategy": "all"}),
     ],
 )
-def test_the_page_decides_as_redecide_does_on_every_row(show, sizes, settings):
+def test_the_page_decides_as_redecide_does_on_every_sample(show, sizes, settings):
     record = cleaned(*overlapping_classes(sizes), **settings)
     page = show(record)
-    # Where all classes are strict, alpha alone matters.
+    # If all classes are strict, only alpha has an effect.
     assert len(agrees_everywhere(page, record, GRID)) >= len(GRID[0])
 
 
 def by_hand(seed, n=400):
-    """Make a record of votes that tie by way of others, as no sum of weights ever would."""
+    """Return a record with chains of ties, each vote within the tolerance of the next."""
     rng = np.random.default_rng(seed)
     labels = encode(rng.choice(["a", "b", "c"], n, p=[0.6, 0.25, 0.15]))
     steps = np.array([0, 0.4e-12, 0.8e-12, 1.6e-12, 2.4e-12])
@@ -221,12 +221,12 @@ def by_hand(seed, n=400):
     return rectify(votes, labels, np.zeros(n, bool), Thresholds(0.3, 0.7, 0.1, 10), setting)
 
 
-def test_ties_that_depend_on_who_is_a_candidate_are_settled_alike(show):
+def test_chains_of_ties_have_the_same_order(show):
     for seed in range(3):
         record = by_hand(seed)
-        levers = record.report(X=np.zeros((400, 1))).data["levers"]["classes"]
-        assert any(one["loose"] for one in levers)
-        # The floor cuts through the ties: otherwise their order would not matter.
+        classes = record.report(X=np.zeros((400, 1))).data["thresholds"]["classes"]
+        assert any(one["chains"] for one in classes)
+        # The order matters only if the floor divides the ties.
         assert record.redecide(alpha=0.46).spared.any()
         page = show(record, X=np.random.default_rng(seed).normal(size=(400, 2)))
         agrees_everywhere(
@@ -234,14 +234,14 @@ def test_ties_that_depend_on_who_is_a_candidate_are_settled_alike(show):
         )
 
 
-def test_every_lever_moves_the_counts_to_what_redecide_says(show, wines):
+def test_every_slider_updates_the_counts_as_redecide_does(show, wines):
     page = show(wines)
     assert shown_counts(page) == counts_of(wines)
     seen = set()
     for change in ({"alpha": 0.8}, {"beta": 0.35}, {"gamma": 0.27}, {"alpha": 0.3}, {"gamma": 0}):
-        set_levers(page, **change)
+        set_thresholds(page, **change)
         at = {
-            name: float(page.input_value(f".lever:has(#{name}) input[type=number]"))
+            name: float(page.input_value(f".threshold:has(#{name}) input[type=number]"))
             for name in ("alpha", "beta", "gamma")
         }
         other = wines.redecide(**at)
@@ -252,7 +252,7 @@ def test_every_lever_moves_the_counts_to_what_redecide_says(show, wines):
     assert shown_counts(page) == counts_of(wines)
 
 
-def test_levers_move_by_keyboard_and_say_where_they_are(show, wines):
+def test_sliders_move_by_keyboard_and_announce_their_value(show, wines):
     page = show(wines)
     page.focus("#alpha")
     for _ in range(40):
@@ -263,10 +263,10 @@ def test_levers_move_by_keyboard_and_say_where_they_are(show, wines):
     assert shown_counts(page) == counts_of(wines.redecide(alpha=1.0))
 
 
-def test_the_call_and_the_command_follow_the_levers(show, wines):
+def test_the_call_and_the_command_follow_the_sliders(show, wines):
     page = show(wines)
     assert page.text_content("#call") == "GMR(space='auto')"
-    set_levers(page, alpha=0.65, gamma=0.05)
+    set_thresholds(page, alpha=0.65, gamma=0.05)
     call = page.text_content("#call")
     assert call == "GMR(alpha=0.65, gamma=0.05, space='auto')"
     gmr = eval(call, {"GMR": GMR})
@@ -281,68 +281,70 @@ def rows_shown(page):
     )
 
 
-def taken(page):
+def downloaded(page):
     with page.expect_download() as download:
         page.click("#download")
     with open(download.value.path(), encoding="utf-8-sig", newline="") as file:
         return list(csv.DictReader(file))
 
 
-def test_the_table_is_searched_sorted_filtered_and_taken_along(show, wines):
+def test_the_table_is_searched_sorted_filtered_and_downloaded(show, wines):
     page = show(wines)
     gone = np.flatnonzero(wines.removed | wines.spared)
-    everything = taken(page)
+    everything = downloaded(page)
     assert {int(one["rectifold_row"]) for one in everything} == set(gone)
     frame = wines._trace.rows
     for one in everything:
         row = int(one["rectifold_row"])
         assert one["rectifold_class"] == wines.label[row]
-        assert one["rectifold_decision"] == DECISIONS[wines.decisions.decision[row]]
-        assert one["rectifold_reason"] == REASONS[wines.decisions.reason[row]]
+        assert one["rectifold_decision"] == DECISIONS[wines._decisions.decision[row]]
+        assert one["rectifold_reason"] == REASONS[wines._decisions.reason[row]]
         assert float(one["alcohol"]) == frame["alcohol"].iloc[row]
         assert float(one["rectifold_confidence"]) == pytest.approx(wines.confidence[row], abs=1e-6)
-    # Sorted by a column, up and down.
+    # Sorted by a column, ascending and descending.
     page.click("#table thead button:text-is('alcohol')")
     assert page.get_attribute("th[aria-sort=ascending]", "title") == "alcohol"
-    up = [float(one["alcohol"]) for one in taken(page)]
+    up = [float(one["alcohol"]) for one in downloaded(page)]
     assert up == sorted(up)
     page.click("#table thead button:has-text('alcohol')")
-    down = [float(one["alcohol"]) for one in taken(page)]
+    down = [float(one["alcohol"]) for one in downloaded(page)]
     assert down == sorted(up, reverse=True)
     assert float(rows_shown(page)[0][-1]) == max(up)
     # Searched.
     page.fill("#search", "intrusion")
-    found = taken(page)
+    found = downloaded(page)
     assert [int(one["rectifold_row"]) for one in found] == np.flatnonzero(
         wines.removed & (wines.reason == "intrusion")
     ).tolist()
     page.fill("#search", "no such thing")
-    assert rows_shown(page) == [["No row fits."]]
+    assert rows_shown(page) == [["No sample matches."]]
     page.fill("#search", "")
     # Filtered.
     page.uncheck("#chips input[data-shows=spared]")
     wait(page, "!document.querySelector('#table tbody').textContent.includes('spared')")
-    assert {int(one["rectifold_row"]) for one in taken(page)} == set(np.flatnonzero(wines.removed))
+    assert {int(one["rectifold_row"]) for one in downloaded(page)} == set(
+        np.flatnonzero(wines.removed)
+    )
     page.check("#chips input[data-shows=spared]")
     page.uncheck("#chips label:has-text('poor') input")
     wait(page, "document.querySelectorAll('#table tbody tr').length === 1")
-    assert {one["rectifold_class"] for one in taken(page)} == {"ordinary"}
+    assert {one["rectifold_class"] for one in downloaded(page)} == {"ordinary"}
 
 
-def test_the_table_follows_the_levers_page_by_page(show, wines):
+def test_the_table_follows_the_sliders_page_by_page(show, wines):
     page = show(wines)
     assert page.text_content("#page") == "Page 1 of 6"
     page.click("#next")
     assert page.text_content("#page") == "Page 2 of 6"
-    set_levers(page, beta=0.99, gamma=0)
+    set_thresholds(page, beta=0.99, gamma=0)
     wait(page, "document.getElementById('page').textContent !== 'Page 2 of 6'")
     other = wines.redecide(beta=0.99, gamma=0)
-    assert {int(one["rectifold_row"]) for one in taken(page)} == set(
+    assert {int(one["rectifold_row"]) for one in downloaded(page)} == set(
         np.flatnonzero(other.removed | other.spared)
     )
 
 
-def test_a_click_on_a_row_shows_who_voted_on_it(show, wines):
+def test_a_click_on_a_sample_shows_its_neighbours(show, wines):
     page = show(wines)
     page.click("#table tbody tr:nth-child(2) td:nth-child(3)")
     row = int(rows_shown(page)[1][0])
@@ -358,20 +360,20 @@ def test_a_click_on_a_row_shows_who_voted_on_it(show, wines):
     np.testing.assert_allclose(
         [float(line[3]) for line in lines], weights / weights.sum(), atol=6e-4
     )
-    assert page.evaluate("document.activeElement.id") == "drawer-title"
+    assert page.evaluate("document.activeElement.id") == "details-title"
     page.click("#show-on-map")
     page.keyboard.press("Escape")
-    assert page.is_hidden("#drawer")
-    # By keyboard alone, and back to where one was.
+    assert page.is_hidden("#details")
+    # By keyboard, with the focus back where it was.
     page.focus("#table tbody tr:nth-child(3) button")
     page.keyboard.press("Enter")
-    assert page.is_visible("#drawer")
-    page.click("#drawer-close")
+    assert page.is_visible("#details")
+    page.click("#details-close")
     assert page.evaluate("document.activeElement.textContent") == rows_shown(page)[2][0]
 
 
-def test_hovering_over_the_map_tells_about_a_row(show):
-    # One class in two corners and the other in a third: each corner is hit blindly.
+def test_hovering_over_the_map_shows_a_sample(show):
+    # One class per corner, so that any pixel of a corner shows its class.
     rng = np.random.default_rng(0)
     X = np.concatenate((rng.normal(0, 0.01, (60, 2)), rng.normal(5, 0.01, (20, 2))))
     y = np.repeat(["many", "few"], [60, 20])
@@ -397,7 +399,7 @@ def test_hovering_over_the_map_tells_about_a_row(show):
     assert seen == {"many", "few"}
 
 
-def test_hostile_names_do_not_run_and_are_shown(show):
+def test_hostile_names_are_shown_as_text(show):
     X, y = overlapping_classes((200, 60))
     frame = pd.DataFrame(
         X, columns=[HOSTILE, "</script><script>document.title='hacked'</script>", "🍷"]
@@ -408,7 +410,7 @@ def test_hostile_names_do_not_run_and_are_shown(show):
     record = cleaned(frame, labels, space="auto", alpha=0.7)
     page = show(record, title="</title><img src=x onerror=\"document.title='hacked'\">")
     page.click("#table tbody tr:nth-child(1)")
-    assert HOSTILE in page.text_content("#drawer")
+    assert HOSTILE in page.text_content("#details")
     page.keyboard.press("Escape")
     page.hover("#map", position={"x": 300, "y": 200})
     page.fill("#search", "onerror")
@@ -418,16 +420,16 @@ def test_hostile_names_do_not_run_and_are_shown(show):
     page.wait_for_timeout(200)
     assert page.title().startswith("</title>")
     assert page.query_selector_all("img, iframe, svg[onload], main script") == []
-    found = taken(page)
+    found = downloaded(page)
     assert found[0]["word"] == HOSTILE
     assert set(found[0]) >= {HOSTILE, "🍷"}
 
 
-def test_a_spreadsheet_will_not_compute_what_the_download_holds(show):
+def test_a_spreadsheet_evaluates_nothing_in_the_download(show):
     X, y = overlapping_classes((200, 60))
     frame = pd.DataFrame(X, columns=["a", "b", "c"]).assign(word="=1+1")
     page = show(cleaned(frame, y, space="auto"))
-    found = taken(page)
+    found = downloaded(page)
     assert {one["word"] for one in found} == {"'=1+1"}
     assert any(float(one["a"]) < 0 for one in found)
 
@@ -452,20 +454,20 @@ def test_nothing_is_wider_than_the_screen(show, size):
     assert page.evaluate("document.documentElement.scrollWidth") <= size[0]
 
 
-def test_records_with_little_to_show_still_open(show):
+def test_records_without_removed_samples_or_neighbours_open(show):
     X, y = overlapping_classes((200, 60))
     far = X + 100 * (y == "class 1")[:, None]
     page = show(cleaned(far, y))
-    assert "Nothing was removed" in page.text_content("#happened")
-    assert rows_shown(page) == [["No row fits."]]
+    assert "Nothing was removed" in page.text_content("#summary")
+    assert rows_shown(page) == [["No sample matches."]]
     with pytest.warns(UserWarning, match="nothing is cleaned"):
         guarded = cleaned(X, y, min_minority=100)
     page = show(guarded)
-    set_levers(page, alpha=1, beta=0, gamma=1)
+    set_thresholds(page, alpha=1, beta=0, gamma=1)
     assert shown_counts(page) == counts_of(guarded)
     page = show(dataclasses.replace(cleaned(X, y), _trace=None), X=X[:, :1])
     page.click("#table tbody tr:nth-child(1)")
-    assert "not in this page" in page.text_content("#drawer")
+    assert "not in this page" in page.text_content("#details")
 
 
 def test_it_prints_in_light_colours(show, wines):
@@ -473,7 +475,7 @@ def test_it_prints_in_light_colours(show, wines):
     assert len(page.pdf()) > 20_000
     page.emulate_media(media="print", color_scheme="dark")
     assert page.is_hidden("nav")
-    assert page.is_visible("#happened table")
+    assert page.is_visible("#summary table")
 
 
 @pytest.fixture
@@ -501,7 +503,7 @@ def test_a_frame_in_a_notebook_works(in_a_notebook, wines):
     assert f"{counts[2]:,}" in frame.locator("#now tbody").text_content()
 
 
-def test_a_table_of_many_rows_opens_and_moves(show):
+def test_a_page_of_many_samples_opens_and_follows_the_sliders(show):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(60_000, 3))
     y = np.where(rng.random(60_000) < 0.2, "rare", "common")
@@ -512,18 +514,18 @@ def test_a_table_of_many_rows_opens_and_moves(show):
     assert time.perf_counter() - start < 60
     shown = page.evaluate("[...rectifold.data.points.row]")
     assert set(np.flatnonzero(record.removed | record.spared)) <= set(shown)
-    assert "are a sample" in page.text_content("#map-note")
-    set_levers(page, alpha=0.8, gamma=0.3)
+    assert "a random sample is drawn" in page.text_content("#map-note")
+    set_thresholds(page, alpha=0.8, gamma=0.3)
     assert shown_counts(page) == counts_of(record.redecide(alpha=0.8, gamma=0.3))
-    assert "this page tells about" in page.text_content("#rows-note")
+    assert "this page lists" in page.text_content("#samples-note")
 
 
-def test_the_data_in_the_page_is_that_of_the_report(show, wines):
+def test_the_page_holds_the_data_of_the_report(show, wines):
     page = show(wines)
     facts = page.evaluate("rectifold.data.summary")
     assert facts == json.loads(json.dumps(wines.summary()))
-    told = page.evaluate("rectifold.data.told.columns.map((c) => c.values.length)")
-    assert told == [len(one["values"]) for one in wines.report().data["told"]["columns"]]
+    lengths = page.evaluate("rectifold.data.details.columns.map((c) => c.values.length)")
+    assert lengths == [len(one["values"]) for one in wines.report().data["details"]["columns"]]
 
 
 def scrolled(page):
@@ -565,7 +567,7 @@ def test_the_wheel_and_a_finger_scroll_the_page_over_the_map(show, wines, browse
     context.close()
 
 
-def test_zoom_buttons_change_what_is_in_view(show, wines):
+def test_zoom_buttons_change_the_view(show, wines):
     page = show(wines)
 
     def width():
@@ -581,7 +583,7 @@ def test_zoom_buttons_change_what_is_in_view(show, wines):
     assert width() == pytest.approx(first, rel=0.02)
 
 
-def test_cells_are_shown_searched_and_taken_as_they_are(show):
+def test_cells_are_shown_searched_and_downloaded_unchanged(show):
     X, y = overlapping_classes((200, 60))
     codes = np.arange(260)
     frame = pd.DataFrame(X, columns=["a", "b", "c"])
@@ -595,7 +597,7 @@ def test_cells_are_shown_searched_and_taken_as_they_are(show):
     )
     record = cleaned(frame, np.where(y == "class 0", -1, 1))
     page = show(record, X=shown)
-    found = taken(page)
+    found = downloaded(page)
     for one in found:
         row = int(one["rectifold_row"])
         assert one["id"] == str(4_912_345_678_000 + row)
@@ -607,21 +609,21 @@ def test_cells_are_shown_searched_and_taken_as_they_are(show):
         assert float(one["rectifold_confidence"]) == record.confidence[row]
     some = found[3]["id"]
     page.fill("#search", some)
-    assert [one["id"] for one in taken(page)] == [some]
+    assert [one["id"] for one in downloaded(page)] == [some]
     assert some in [cell for line in rows_shown(page) for cell in line]
     page.fill("#search", "zebra")
-    assert len(taken(page)) == len(found)
+    assert len(downloaded(page)) == len(found)
     page.fill("#search", "deep noise")
-    assert len(taken(page)) == (record.reason == "deep noise").sum()
+    assert len(downloaded(page)) == (record.reason == "deep noise").sum()
     page.fill("#search", "")
     page.click("#table thead button:text-is('text')")
-    order = [float(one["text"]) for one in taken(page)]
+    order = [float(one["text"]) for one in downloaded(page)]
     assert order == sorted(order)
 
 
 def test_a_field_without_a_number_changes_nothing(show, wines):
     page = show(wines)
-    field = ".lever:has(#alpha) input[type=number]"
+    field = ".threshold:has(#alpha) input[type=number]"
     for typed in ("", "1e"):
         page.fill(field, "0.65")
         page.press(field, "Enter")
@@ -642,13 +644,13 @@ def test_focus_is_never_lost(show, wines):
     page.keyboard.press("Enter")
     name = rows_shown(page)[1][0]
     page.click("#neighbours tbody tr:nth-child(4) button")
-    assert page.evaluate("document.activeElement.id") == "drawer-title"
+    assert page.evaluate("document.activeElement.id") == "details-title"
     page.keyboard.press("Escape")
     assert page.evaluate("document.activeElement.textContent") == name
     page.set_viewport_size({"width": 1100, "height": 800})
     page.keyboard.press("Enter")
     page.click("#show-on-map")
-    assert page.is_hidden("#drawer")
+    assert page.is_hidden("#details")
     assert page.evaluate("document.activeElement.id") == "map"
     page.keyboard.press("Escape")
     assert page.evaluate("document.querySelector('tr.chosen')") is None
@@ -673,28 +675,28 @@ def test_thousands_of_ties_do_not_overflow(show):
     assert shown_counts(page) == counts_of(record)
 
 
-def test_odd_labels_are_named_and_turn_nothing_around(show):
+def test_empty_labels_and_control_characters_are_escaped(show):
     X, y = overlapping_classes((200, 60))
     record = cleaned(X, np.where(y == "class 0", "", "\u202eg\x00np"))
     page = show(record)
     assert "\u202e" not in page.content()
     assert "(empty)" in page.text_content("#chips")
-    assert "\\u202eg\\x00np" in page.text_content("#happened")
+    assert "\\u202eg\\x00np" in page.text_content("#summary")
 
 
 def test_links_stay_inside_a_notebooks_frame(in_a_notebook):
     _, frame = in_a_notebook
-    frame.locator("nav a", has_text="Rows").click()
-    assert frame.locator("#rows h2").is_visible()
+    frame.locator("nav a", has_text="Samples").click()
+    assert frame.locator("#samples h2").is_visible()
     assert frame.locator("#now tbody tr").count() == 3
 
 
-def test_without_scripts_there_are_no_dead_controls(browser, wines, tmp_path):
+def test_without_scripts_controls_are_hidden(browser, wines, tmp_path):
     wines.report(tmp_path / "report.html")
     context = browser.new_context(java_script_enabled=False)
     page = context.new_page()
     page.goto((tmp_path / "report.html").as_uri())
-    assert page.is_visible("#happened table")
+    assert page.is_visible("#summary table")
     assert not page.is_visible("#explore")
     assert not page.is_visible("#download")
     context.close()

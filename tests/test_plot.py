@@ -1,4 +1,4 @@
-"""Figures: what they show is what the record says, and odd input gets one sentence."""
+"""Figures agree with the record, and unusual input is drawn or an error of one sentence."""
 
 import importlib.util
 import pickle
@@ -34,7 +34,8 @@ from rectifold.plot import (
     plot_rectification,
 )
 from rectifold.plot._ranks import heatmap_size
-from rectifold.plot._validation import coordinates
+from rectifold.plot._rectification import coordinates
+from rectifold.report._document_formats import SVG_STYLE, to_svg
 
 
 @pytest.fixture(autouse=True)
@@ -58,7 +59,7 @@ def three_classes():
 
 
 class Nearest(ClassifierMixin, BaseEstimator):
-    """Predicts, and says nothing on how sure it is."""
+    """Classifier by the nearest mean, without scores."""
 
     def fit(self, X, y):
         self.classes_ = np.unique(y)
@@ -70,7 +71,7 @@ class Nearest(ClassifierMixin, BaseEstimator):
 
 
 def draw(record, X=None, **options):
-    """Draw with a boundary that is quickly found."""
+    """Draw with a classifier that is fast."""
     return plot_rectification(record, X, **{"estimator": Nearest(), **options})
 
 
@@ -80,8 +81,8 @@ def record_of(X, y, **settings):
     return gmr.rectification_
 
 
-def rows_in(axes):
-    """Coordinates of all rows that a panel draws."""
+def points_in(axes):
+    """Return the coordinates of all samples that a panel draws."""
     drawn = [one for one in axes.collections if isinstance(one, PathCollection)]
     return np.concatenate([np.asarray(one.get_offsets()) for one in drawn])
 
@@ -98,15 +99,15 @@ def words_in(legend):
     return [text.get_text() for text in legend.get_texts()]
 
 
-def test_the_first_panel_has_all_rows_and_the_third_all_but_the_removed(flat):
+def test_the_first_panel_has_all_samples_and_the_third_the_kept_ones(flat):
     record = record_of(*flat)
     original, _, cleaned = draw(record)
-    assert as_set(rows_in(original)) == as_set(flat[0])
-    assert as_set(rows_in(cleaned)) == as_set(flat[0][~record.removed])
+    assert as_set(points_in(original)) == as_set(flat[0])
+    assert as_set(points_in(cleaned)) == as_set(flat[0][~record.removed])
     assert record.removed.any()
 
 
-def test_removed_rows_are_marked_by_reason_and_spared_ones_ringed(flat):
+def test_removed_samples_are_marked_by_reason_and_spared_ones_circled(flat):
     record = record_of(*flat)
     original = draw(record)[0]
     marks = {line.get_marker(): as_set(line.get_xydata()) for line in original.lines}
@@ -114,78 +115,78 @@ def test_removed_rows_are_marked_by_reason_and_spared_ones_ringed(flat):
         gone = record.removed & (record.reason == reason)
         assert marks[shape] == as_set(flat[0][gone])
     assert marks["o"] == as_set(flat[0][record.spared])
-    said = words_in(original.get_legend())
+    texts = words_in(original.get_legend())
     facts = record.summary()
-    assert f"removed: deep noise ({facts['classes'][1]['deep_noise']})" in said
-    assert f"spared ({facts['spared']})" in said
-    assert not any("ambiguity" in text for text in said)
+    assert f"removed: deep noise ({facts['classes'][1]['deep_noise']})" in texts
+    assert f"spared ({facts['spared']})" in texts
+    assert not any("ambiguity" in text for text in texts)
 
 
 @pytest.mark.parametrize("class_weight", [None, "balanced"])
-def test_arrows_are_as_thick_as_weights(flat, class_weight):
+def test_arrows_are_as_wide_as_weights(flat, class_weight):
     X, y = flat
     record = record_of(X, y, class_weight=class_weight)
-    row = int(np.flatnonzero(record.removed)[0])
-    arrows = arrows_in(draw(record, row=row)[1])
-    distances, near = NearestNeighbors(n_neighbors=16).fit(X).kneighbors(X[[row]])
+    sample = int(np.flatnonzero(record.removed)[0])
+    arrows = arrows_in(draw(record, sample=sample)[1])
+    distances, near = NearestNeighbors(n_neighbors=16).fit(X).kneighbors(X[[sample]])
     weights = 1 / (distances[0, 1:] + 1e-8)
     if class_weight:
         weights /= record._target.sizes[record._target.codes[near[0, 1:]]]
     weights /= weights.sum()
     widths = np.array([arrow.get_linewidth() for arrow in arrows])
     np.testing.assert_allclose(widths / widths.sum(), weights)
-    # And they add up to the vote that was counted.
-    own = y[near[0, 1:]] == y[row]
-    np.testing.assert_allclose(widths[own].sum() / widths.sum(), record.confidence[row])
+    # They add up to the vote.
+    own = y[near[0, 1:]] == y[sample]
+    np.testing.assert_allclose(widths[own].sum() / widths.sum(), record.confidence[sample])
     colours = {"common": _style.COLOURS[0], "rare": _style.COLOURS[1]}
     assert [to_hex(one.get_edgecolor()) for one in arrows] == [colours[y[i]] for i in near[0, 1:]]
 
 
-def test_the_vote_is_by_default_on_an_intrusion_and_said_in_words(flat):
+def test_the_vote_is_by_default_on_an_intrusion_and_described_below(flat):
     record = record_of(*flat)
     original, vote, _ = draw(record)
-    row = int(vote.get_title().split()[-1])
-    assert record.removed[row]
-    assert record.reason[row] == "intrusion"
+    sample = int(vote.get_title().split()[-1])
+    assert record.removed[sample]
+    assert record.reason[sample] == "intrusion"
     words = vote.get_xlabel().replace("\n", " ")
-    assert f"Row {row} is labelled common" in words
-    assert f"say rare, with {1 - record.confidence[row]:.2f} of the vote" in words
+    assert f"Sample {sample} is labelled common" in words
+    assert f"are labelled rare, with {1 - record.confidence[sample]:.2f} of the vote" in words
     assert "removed as intrusion" in words
-    # What it shows is boxed in the first panel.
+    # A box in the first panel marks its view.
     (box,) = [one for one in original.patches if isinstance(one, Rectangle)]
     np.testing.assert_allclose((box.get_x(), box.get_x() + box.get_width()), vote.get_xlim())
 
 
-def test_another_row_may_be_asked_for_by_its_position(flat):
+def test_another_sample_is_chosen_by_its_index(flat):
     record = record_of(*flat)
-    row = int(np.flatnonzero(record.spared)[0])
-    vote = draw(record, row=row)[1]
-    assert f"Row {row} is labelled rare" in vote.get_xlabel()
+    sample = int(np.flatnonzero(record.spared)[0])
+    vote = draw(record, sample=sample)[1]
+    assert f"Sample {sample} is labelled rare" in vote.get_xlabel()
     assert "spared as deep noise" in vote.get_xlabel().replace("\n", " ")
     for wrong in (len(flat[0]), -1, 0.5, "first"):
-        with pytest.raises(ValueError, match="is not the position of a row: it must be in 0 to"):
-            draw(record, row=wrong)
+        with pytest.raises(ValueError, match="is not the index of a sample: it must be in 0 to"):
+            draw(record, sample=wrong)
 
 
-def test_a_row_that_nobody_contradicts_has_no_arrows_but_words(flat):
+def test_a_unanimous_vote_is_described_without_arrows(flat):
     record = record_of(*flat)
-    row = int(record.confidence.argmax())
-    assert record.confidence[row] == 1
-    vote = draw(record, row=row)[1]
+    sample = int(record.confidence.argmax())
+    assert record.confidence[sample] == 1
+    vote = draw(record, sample=sample)[1]
     assert not arrows_in(vote)
-    assert vote.get_xlabel() == f"All neighbours of row {row} carry its own label."
+    assert vote.get_xlabel() == f"All neighbours of sample {sample} carry its own label."
 
 
-def test_where_nothing_was_removed_the_vote_says_so(flat):
+def test_the_caption_of_the_vote_mentions_if_nothing_was_removed(flat):
     X, y = flat
     untouched = record_of(X, y, gamma=0, sampling_strategy=["rare"], alpha=0)
     assert not untouched.removed.any()
     vote = draw(untouched)[1]
-    assert vote.get_xlabel().startswith("Nothing was removed. Row ")
+    assert vote.get_xlabel().startswith("Nothing was removed. Sample ")
     apart = record_of(X + 50 * (y == "rare")[:, None], y)
     vote = draw(apart)[1]
     words = vote.get_xlabel().replace("\n", " ")
-    assert words == "Nothing was removed. All neighbours of every row carry its own label."
+    assert words == "Nothing was removed. All neighbours of every sample carry its own label."
     assert not arrows_in(vote)
 
 
@@ -207,7 +208,7 @@ def test_the_boundary_is_the_classifiers_before_and_after_cleaning(flat):
 
 
 @pytest.mark.parametrize("estimator", [None, RidgeClassifier(), Nearest()])
-def test_three_classes_are_told_apart_by_colour_and_shape(three_classes, estimator):
+def test_three_classes_differ_in_colour_and_shape(three_classes, estimator):
     record = record_of(*three_classes, alpha=0.4)
     original, _, cleaned = draw(record, estimator=estimator)
     seen = {
@@ -221,20 +222,20 @@ def test_three_classes_are_told_apart_by_colour_and_shape(three_classes, estimat
     assert 4 <= len(edges) <= 6
 
 
-def test_two_columns_are_drawn_as_they_are_and_more_by_their_components(overlapping):
+def test_two_features_are_the_axes_and_more_are_projected(overlapping):
     X, y = overlapping
     frame = pd.DataFrame(X[:, :2], columns=["a_$x$", "b"])
     original = draw(record_of(frame, y))[0]
     assert (original.get_xlabel(), original.get_ylabel()) == ("a_$x$", "b")
     original = draw(record_of(pl.DataFrame(X), y))[0]
     spread = np.linalg.svd(X - X.mean(axis=0), compute_uv=False) ** 2 / len(X)
-    np.testing.assert_allclose(rows_in(original).var(axis=0), spread[:2])
+    np.testing.assert_allclose(points_in(original).var(axis=0), spread[:2])
     first, second = spread[:2] / spread.sum()
     assert original.get_xlabel() == f"component 1 ({first:.0%} of variance)"
     assert original.get_ylabel() == f"component 2 ({second:.0%})"
 
 
-def test_components_are_those_of_the_space(overlapping):
+def test_principal_components_are_those_of_the_space(overlapping):
     X, y = overlapping
     wide = X * [1, 1, 1000]
     scaled = StandardScaler().fit_transform(wide)
@@ -243,7 +244,7 @@ def test_components_are_those_of_the_space(overlapping):
     np.testing.assert_allclose(points.var(axis=0), spread[:2])
 
 
-def test_missing_values_of_two_columns_are_drawn_at_their_means(flat):
+def test_missing_values_of_two_features_are_drawn_at_their_means(flat):
     X, y = flat[0] + 50, flat[1]
     X[:5, 0] = np.nan
     points, _ = coordinates(record_of(X, y, metric="nan_euclidean"), None, None)
@@ -280,7 +281,7 @@ def nullable(X):
         (nullable, {"metric": "nan_euclidean"}),
     ],
 )
-def test_rows_of_every_kind_have_coordinates(overlapping, make, settings):
+def test_input_of_every_kind_has_coordinates(overlapping, make, settings):
     X, y = overlapping
     record = record_of(make(X), y, **settings)
     from_a_file = pickle.loads(pickle.dumps(record))
@@ -293,11 +294,11 @@ def test_rows_of_every_kind_have_coordinates(overlapping, make, settings):
         assert points[:, 0].std() > 0
 
 
-def test_an_embedding_takes_the_place_of_coordinates(overlapping):
+def test_an_embedding_replaces_coordinates(overlapping):
     record = record_of(*overlapping)
     embedding = np.random.default_rng(0).normal(size=(460, 2))
     original = draw(record, embedding=embedding)[0]
-    assert as_set(rows_in(original)) == as_set(embedding)
+    assert as_set(points_in(original)) == as_set(embedding)
 
 
 @pytest.mark.parametrize(
@@ -306,36 +307,36 @@ def test_an_embedding_takes_the_place_of_coordinates(overlapping):
         (np.zeros((460, 3)), r"shape \(460, 3\): it must be an array of shape \(460, 2\)"),
         (np.zeros((10, 2)), r"shape \(10, 2\)"),
         (np.zeros(460), r"shape \(460,\)"),
-        (np.full((460, 2), np.nan), "embedding is not finite at row 0"),
+        (np.full((460, 2), np.nan), "embedding is not finite at sample 0"),
         ([["a", "b"]] * 460, "embedding can't be read as numbers"),
     ],
 )
-def test_an_embedding_of_another_shape_is_refused(overlapping, embedding, what):
+def test_an_embedding_of_another_shape_is_an_error(overlapping, embedding, what):
     with pytest.raises(ValueError, match=what):
         draw(record_of(*overlapping), embedding=embedding)
 
 
-def test_a_record_from_a_file_needs_the_rows_again(flat):
+def test_a_record_from_a_pickle_needs_its_samples(flat):
     X, y = flat
     record = pickle.loads(pickle.dumps(record_of(X, y)))
-    with pytest.raises(ValueError, match=r"holds no rows to show .* pass X=, the rows"):
+    with pytest.raises(ValueError, match=r"does not hold the samples .* pass X, the samples"):
         draw(record)
-    with pytest.raises(ValueError, match="X has 9 rows and the record is of 460"):
+    with pytest.raises(ValueError, match="X has 9 samples and the record 460"):
         draw(record, X[:9])
     original, vote, _ = draw(record, X)
-    assert as_set(rows_in(original)) == as_set(X)
+    assert as_set(points_in(original)) == as_set(X)
     words = vote.get_xlabel().replace("\n", " ")
-    assert words == "The record does not keep the neighbours of every row."
-    # Coordinates of the caller's own need no rows.
-    assert as_set(rows_in(draw(record, embedding=2 * X)[0])) == as_set(2 * X)
+    assert words == "The record does not hold the neighbours."
+    # An embedding needs no samples.
+    assert as_set(points_in(draw(record, embedding=2 * X)[0])) == as_set(2 * X)
 
 
-def test_rows_with_other_columns_do_not_change_where_they_are_drawn(flat):
+def test_other_columns_do_not_change_the_coordinates(flat):
     X, y = flat
     record = record_of(X, y)
-    more = pd.DataFrame(X, columns=["a", "b"]).assign(name="row")
-    assert as_set(rows_in(draw(record, more)[0])) == as_set(X)
-    with pytest.raises(ValueError, match="X has 9 rows and the record is of 460"):
+    more = pd.DataFrame(X, columns=["a", "b"]).assign(name="text")
+    assert as_set(points_in(draw(record, more)[0])) == as_set(X)
+    with pytest.raises(ValueError, match="X has 9 samples and the record 460"):
         draw(record, more[:9])
 
 
@@ -343,12 +344,12 @@ def test_distances_without_coordinates_need_an_embedding(flat):
     X, y = flat
     graph = NearestNeighbors(n_neighbors=15).fit(X).kneighbors_graph(mode="distance")
     record = record_of(graph, y, metric="precomputed")
-    with pytest.raises(ValueError, match="rows have no coordinates: pass embedding="):
+    with pytest.raises(ValueError, match="samples have no coordinates: pass embedding, an array"):
         draw(record)
     assert arrows_in(draw(record, embedding=X)[1])
 
 
-def test_what_is_no_record_and_too_few_axes_get_one_sentence(flat):
+def test_an_unfitted_sampler_and_too_few_axes_are_errors(flat):
     with pytest.raises(ValueError, match="must be a GMR after fit_resample"):
         plot_rectification(GMR())
     with pytest.raises(ValueError, match="axes must be 3 Axes here"):
@@ -357,23 +358,23 @@ def test_what_is_no_record_and_too_few_axes_get_one_sentence(flat):
         plot_confidence(record_of(*flat), axes=plt.gca())
 
 
-def test_of_many_rows_a_sample_is_drawn_with_all_that_were_in_question(flat, monkeypatch):
+def test_a_random_sample_is_drawn_with_all_removed_and_spared_samples(flat, monkeypatch):
     fitted, fit = [], Nearest.fit
-    monkeypatch.setattr(_rectification, "MOST", 100)
+    monkeypatch.setattr(_rectification, "_MAX_DRAWN", 100)
     monkeypatch.setattr(Nearest, "fit", lambda self, X, y: fitted.append(len(y)) or fit(self, X, y))
     X, y = flat
     record = record_of(X, y)
     original, _, cleaned = draw(record)
-    drawn = as_set(rows_in(original))
+    drawn = as_set(points_in(original))
     assert as_set(X[record.removed | record.spared]) <= drawn
     assert 100 <= len(drawn) <= 100 + (record.removed | record.spared).sum()
-    assert as_set(rows_in(cleaned)) == drawn - as_set(X[record.removed])
+    assert as_set(points_in(cleaned)) == drawn - as_set(X[record.removed])
     assert f"not drawn ({len(y) - len(drawn)})" in words_in(original.get_legend())
-    # A classifier of the caller's gets all rows.
+    # The user's classifier is fitted to all samples.
     assert fitted == [len(y), (~record.removed).sum()]
 
 
-def test_rows_far_out_do_not_shrink_the_view_and_are_counted(flat):
+def test_outliers_do_not_shrink_the_view_and_are_counted(flat):
     X, y = flat
     far = X.copy()
     far[np.flatnonzero(y == "common")[0]] = -1000
@@ -383,7 +384,7 @@ def test_rows_far_out_do_not_shrink_the_view_and_are_counted(flat):
     assert "out of view (1)" in words_in(original.get_legend())
 
 
-def test_labels_are_written_as_they_are(flat):
+def test_labels_are_not_read_as_mathematics(flat):
     X, y = flat
     names = {"common": "_5$ of $x_", "rare": "caf\udce9 \N{SNAKE}" + 40 * "m"}
     record = record_of(X, np.array([names[one] for one in y], dtype=object))
@@ -391,13 +392,13 @@ def test_labels_are_written_as_they_are(flat):
         warnings.filterwarnings("ignore", message="Glyph")
         original = draw(record)[0]
         original.figure.canvas.draw()
-        said = words_in(original.get_legend())
-        assert said[0] == "_5$ of $x_ (strict)"
-        assert said[1].startswith("caf\\udce9 \N{SNAKE}mm")
+        texts = words_in(original.get_legend())
+        assert texts[0] == "_5$ of $x_ (strict)"
+        assert texts[1].startswith("caf\\udce9 \N{SNAKE}mm")
         assert all(not text.get_parse_math() for text in original.get_legend().get_texts())
         panels = plot_confidence(record)
         panels[0].figure.canvas.draw()
-        assert panels[0].get_title() == "_5$ of $x_ (strict): 400 rows"
+        assert panels[0].get_title() == "_5$ of $x_ (strict): 400 samples"
         ranks = pd.DataFrame({"a$b$": [1.0, 2.0], "$": [1.0, 2.0]}, index=["_$x", "$y$"])
         axes = plot_rank_heatmap(ranks)
         axes.figure.canvas.draw()
@@ -415,7 +416,7 @@ def test_stacked_bars_add_up_to_the_classes(flat):
         assert panel.get_xlim() == (0, 1)
 
 
-def test_thresholds_stand_where_the_rules_have_them(flat, three_classes):
+def test_lines_mark_the_thresholds(flat, three_classes):
     def lines(panel):
         return [float(line.get_xdata()[0]) for line in panel.lines]
 
@@ -425,7 +426,7 @@ def test_thresholds_stand_where_the_rules_have_them(flat, three_classes):
     strict, *protected = plot_confidence(record_of(*three_classes, alpha=0.4))
     assert lines(strict) == [0.4]
     assert [lines(panel) for panel in protected] == [[pytest.approx(0.3)]] * 2
-    # Classes that lose nothing have none: not named in a list, or too small.
+    # Classes that lose nothing have no lines.
     untouched = plot_confidence(record_of(*flat, sampling_strategy=["common"]))[1]
     assert lines(untouched) == []
     assert lines(plot_confidence(record_of(*three_classes, min_minority=100))[2]) == []
@@ -445,16 +446,16 @@ def test_the_heat_map_is_that_of_the_report():
         np.random.default_rng(0).uniform(1, 4, (4, 3)), index=[*"abcd"], columns=["x", "y", "mean"]
     )
     plt.close("all")
-    with matplotlib.rc_context(_figures._STYLE):
+    with matplotlib.rc_context(SVG_STYLE):
         figure = Figure(figsize=heatmap_size(ranks))
         axes = plot_rank_heatmap(ranks, axes=figure.add_subplot())
-        assert _figures._svg(figure) == _figures.heat_map(ranks)
+        assert to_svg(figure) == _figures.heat_map(ranks)
     shown = [text.get_text() for text in axes.texts]
     assert shown == [f"{value:.2f}" for value in ranks.to_numpy().ravel()]
     assert not plt.get_fignums()
 
 
-def test_without_matplotlib_one_sentence_says_what_to_install(monkeypatch):
+def test_without_matplotlib_the_error_names_the_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     spec = importlib.util.spec_from_file_location("rectifold_plot_again", plot.__file__)
     with pytest.raises(ImportError, match=r"^rectifold\.plot needs matplotlib: pip install"):

@@ -1,4 +1,4 @@
-"""The record of a run: what can be read from it, and in which forms."""
+"""The record of a run and its forms: arrays, a summary, frames, JSON and text."""
 
 import json
 import pickle
@@ -19,7 +19,7 @@ def record(overlapping):
     return gmr.rectification_
 
 
-def test_it_says_of_every_row_what_happened_and_why(record, overlapping):
+def test_it_holds_the_decision_on_every_sample_and_its_reason(record, overlapping):
     y = np.where(overlapping[1] == 1, "rare", "common")
     np.testing.assert_array_equal(record.label, y)
     assert set(record.predicted) == {"rare", "common"}
@@ -36,8 +36,8 @@ def test_it_says_of_every_row_what_happened_and_why(record, overlapping):
 
 def test_the_summary_counts_add_up_and_are_ready_for_json(record):
     facts = json.loads(json.dumps(record.summary()))
-    assert facts["rows"] == 460
-    assert facts["kept"] + facts["removed"] == facts["rows"]
+    assert facts["n_samples"] == 460
+    assert facts["kept"] + facts["removed"] == facts["n_samples"]
     for one in facts["classes"]:
         assert one["before"] - one["removed"] == one["after"]
         assert one["intrusion"] + one["ambiguity"] + one["deep_noise"] == one["removed"]
@@ -53,7 +53,7 @@ def test_the_summary_counts_add_up_and_are_ready_for_json(record):
     assert all(seconds >= 0 for seconds in facts["seconds"].values())
 
 
-def test_frames_have_a_line_per_row(record):
+def test_frames_have_a_row_per_sample(record):
     frame = record.to_frame()
     assert isinstance(frame, pd.DataFrame)
     assert len(frame) == 460
@@ -70,23 +70,23 @@ def test_frames_have_a_line_per_row(record):
 def test_json_holds_the_whole_record(record, tmp_path):
     whole = json.loads(record.to_json())
     assert whole["summary"] == json.loads(json.dumps(record.summary()))
-    assert whole["rows"]["confidence"] == record.confidence.tolist()
-    assert whole["rows"]["decision"] == record.decision.tolist()
+    assert whole["samples"]["confidence"] == record.confidence.tolist()
+    assert whole["samples"]["decision"] == record.decision.tolist()
     path = tmp_path / "record.json"
     assert record.to_json(path) is None
     assert json.loads(path.read_text(encoding="utf-8")) == whole
     assert [p.name for p in tmp_path.iterdir()] == ["record.json"]
 
 
-def test_labels_that_json_does_not_know_become_text(overlapping):
+def test_labels_of_other_types_become_text_in_json(overlapping):
     X, y = overlapping
     gmr = GMR()
     days = np.array(["2024-01-01", "2024-01-02"], dtype="datetime64[D]")
     gmr.fit_resample(X, days[y].astype(str))
-    assert json.loads(gmr.rectification_.to_json())["rows"]["label"][0].startswith("2024")
+    assert json.loads(gmr.rectification_.to_json())["samples"]["label"][0].startswith("2024")
 
 
-def test_redeciding_keeps_the_votes_and_leaves_the_first_record_alone(record):
+def test_redecide_keeps_the_votes_and_does_not_change_the_record(record):
     before = record.decision.copy()
     milder = record.redecide(gamma=0)
     np.testing.assert_array_equal(record.decision, before)
@@ -98,7 +98,7 @@ def test_redeciding_keeps_the_votes_and_leaves_the_first_record_alone(record):
     assert "ambiguity" in set(stricter.reason)
 
 
-def test_it_survives_pickling(record):
+def test_it_can_be_pickled(record):
     again = pickle.loads(pickle.dumps(record))
     assert repr(again) == repr(record)
     np.testing.assert_array_equal(again.redecide(gamma=0).removed, record.redecide(gamma=0).removed)
@@ -111,7 +111,7 @@ def test_it_prints_as_a_table(record):
     assert "imbalance ratio 6.67 ->" in text
 
 
-def test_an_emptied_class_is_said_in_words(overlapping):
+def test_text_mentions_an_empty_class(overlapping):
     X, y = overlapping
     gmr = GMR(sampling_strategy="all", alpha=1.0)
     gmr.fit_resample(X, y)

@@ -1,4 +1,4 @@
-"""The report: what it says, what it holds, what it refuses, and that nothing in it can run."""
+"""The report: its contents and warnings, its errors, and that nothing from the data can run."""
 
 import base64
 import gzip
@@ -22,19 +22,19 @@ from sklearn.neighbors import NearestNeighbors
 from sklearn.preprocessing import StandardScaler
 
 from rectifold import GMR
-from rectifold._core.projection import sample_rows
+from rectifold._core.projection import sample_by_class
 from rectifold._core.trace import keep_neighbours
 from rectifold._core.votes import count_votes
 from rectifold._io import FileError
 from rectifold.cli import run
 from rectifold.report import Report
-from rectifold.report._columns import differences
+from rectifold.report._contents import without_arrays
+from rectifold.report._differences import compare_columns
 from rectifold.report._messages import warnings_of
 from rectifold.report._page import _asset
-from rectifold.report._subset import Budget, choose_rows
-from rectifold.report._summary import plain
+from rectifold.report._subset import Budget, choose_samples
 from rectifold.report._table import Columns
-from rectifold.report._thresholds import questions
+from rectifold.report._thresholds import find_removable
 
 HOSTILE = "<img src=x onerror=alert(1)>"
 
@@ -53,7 +53,7 @@ def record(overlapping):
 
 @pytest.fixture
 def five():
-    """Five classes, of which the larger four overlap: all reasons occur, and so does the floor."""
+    """Return five classes, of which the larger four overlap, so that all reasons occur."""
     rng = np.random.default_rng(3)
     sizes = [160, 90, 60, 40, 12]
     centres = rng.normal(0, 1.1, (5, 2))
@@ -86,10 +86,10 @@ def test_the_page_holds_all_it_needs_and_allows_nothing_else(record):
     assert len(page) < 1_100_000
 
 
-def test_what_happened_is_there_without_a_script(record):
+def test_the_summary_is_shown_without_a_script(record):
     page = record.report(title="My table").html()
     facts = record.summary()
-    table = re.search(r'<table class="happened">(.*?)</table>', page, re.S)[1]
+    table = re.search(r'<table class="summary">(.*?)</table>', page, re.S)[1]
     for one in facts["classes"]:
         line = re.search(rf"<tr><th[^>]*>{one['label']}</th>.*?</tr>", table)[0]
         cells = re.findall(r"<td[^>]*>(.*?)</td>", line)
@@ -100,13 +100,13 @@ def test_what_happened_is_there_without_a_script(record):
     assert f"{facts['imbalance_ratio_before']:.2f}" in page
     assert "euclidean" in page
     assert "k = 15" in page
-    assert "candidates were spared" in page
+    assert "more candidates were spared" in page
 
 
-def test_the_data_behind_the_page_is_plain_and_the_same_in_both(record, tmp_path):
+def test_the_page_and_the_json_hold_the_same_data(record, tmp_path):
     report = record.report(tmp_path / "report.json")
     data = json.loads((tmp_path / "report.json").read_text())
-    assert data == plain(report.data)
+    assert data == without_arrays(report.data)
     packed = json.loads(unpacked(report.html(), "facts"))
     assert packed["summary"] == data["summary"] == json.loads(json.dumps(record.summary()))
     arrays = unpacked(report.html(), "arrays")
@@ -115,7 +115,7 @@ def test_the_data_behind_the_page_is_plain_and_the_same_in_both(record, tmp_path
     assert np.cumsum(steps).tolist() == data["points"]["row"] == list(range(460))
 
 
-def test_names_labels_and_cells_come_out_as_text(overlapping):
+def test_names_labels_and_cells_are_escaped(overlapping):
     X, y = overlapping
     frame = pd.DataFrame(X, columns=[HOSTILE, "</script>", "日本語 🍷"])
     frame["{{ 7 * 7 }}"] = HOSTILE
@@ -132,18 +132,18 @@ def test_names_labels_and_cells_come_out_as_text(overlapping):
         assert "<script>alert" not in ours
         assert "🦙&lt;img" in page
     data = record.report().data
-    assert [one["name"] for one in data["told"]["columns"]] == list(frame.columns)
-    assert data["points"]["names"][0] == frame.index[0]
+    assert [one["name"] for one in data["details"]["columns"]] == list(frame.columns)
+    assert data["points"]["index"][0] == frame.index[0]
 
 
-def test_halves_of_surrogate_pairs_can_be_written(overlapping, tmp_path):
+def test_lone_surrogates_can_be_written(overlapping, tmp_path):
     X, y = overlapping
     labels = np.where(y == 1, "caf\udce9", "b").astype(object)
     cleaned(X, labels).report(tmp_path / "report.html")
     assert "caf\\udce9" in (tmp_path / "report.html").read_text()
 
 
-def test_a_record_from_a_pickle_needs_its_rows_and_takes_them(record, overlapping, tmp_path):
+def test_a_record_from_a_pickle_needs_its_samples(record, overlapping, tmp_path):
     back = pickle.loads(pickle.dumps(record))
     assert back._trace is None
     with pytest.raises(ValueError, match=r"^this record does not hold the samples .* pass X"):
@@ -153,71 +153,71 @@ def test_a_record_from_a_pickle_needs_its_rows_and_takes_them(record, overlappin
     assert os.listdir(tmp_path) == []
     report = back.report(tmp_path / "report.html", X=overlapping[0])
     assert report.data["summary"] == record.summary()
-    assert not report.data["told"]["neighbours"]["known"].any()
+    assert not report.data["details"]["neighbours"]["known"].any()
     assert back._repr_html_().count("<iframe") == 0
 
 
 @pytest.mark.parametrize(
-    ("embedding", "said"),
+    ("embedding", "message"),
     [
         (np.zeros((460, 3)), r"embedding has the shape \(460, 3\): it must be an array of shape"),
         (np.zeros((459, 2)), r"\(459, 2\): it must be an array of shape \(460, 2\)"),
-        (np.full((460, 2), np.nan), r"not finite at row 0: .* finite numbers"),
+        (np.full((460, 2), np.nan), r"not finite at sample 0: .* finite numbers"),
         ([["a", "b"]] * 460, r"can't be read as numbers"),
     ],
 )
-def test_a_wrong_embedding_gets_one_sentence_and_no_file(record, embedding, said, tmp_path):
-    with pytest.raises(ValueError, match=said) as caught:
+def test_a_wrong_embedding_gets_one_sentence_and_no_file(record, embedding, message, tmp_path):
+    with pytest.raises(ValueError, match=message) as caught:
         record.report(tmp_path / "report.html", embedding=embedding)
     assert "\n" not in str(caught.value)
     assert os.listdir(tmp_path) == []
 
 
-def test_a_path_that_cannot_be_written_is_found_before_any_work(record, tmp_path, monkeypatch):
-    monkeypatch.setattr(Report, "html", lambda self: pytest.fail("it worked first"))
+def test_a_path_that_cannot_be_written_is_an_error_before_any_work(record, tmp_path, monkeypatch):
+    monkeypatch.setattr(Report, "html", lambda self: pytest.fail("the page was rendered"))
     (tmp_path / "folder.html").mkdir()
-    for path, said in (
+    for path, message in (
         (tmp_path / "report.txt", "must end in .html"),
         (tmp_path / "no" / "report.html", "there is no folder"),
         (tmp_path / "folder.html", "is a directory"),
         ("/proc/report.html", "cannot be written to"),
     ):
-        with pytest.raises(FileError, match=said):
+        with pytest.raises(FileError, match=message):
             record.report(path)
     assert os.listdir(tmp_path) == ["folder.html"]
 
 
-def test_an_embedding_of_the_callers_is_where_rows_are_drawn(record):
+def test_samples_are_drawn_at_the_embedding(record):
     places = np.random.default_rng(0).normal(size=(460, 2))
     points = record.report(embedding=places).data["points"]
     np.testing.assert_allclose(np.column_stack((points["x"], points["y"])), places, rtol=1e-6)
 
 
-def test_every_removed_and_spared_row_is_held_however_small_the_sample(five):
+def test_a_small_page_still_holds_all_removed_and_spared_samples(five):
     X, y = five
     record = cleaned(X, y, sampling_strategy="not minority", alpha=0.6)
-    choice = choose_rows(record, questions(record), Budget(drawn=50, next=10, told=5))
-    gone = np.flatnonzero(record.removed | record.spared)
-    assert len(gone) > 60
-    assert set(gone) <= set(choice.rows)
-    assert choice.drawn.sum() == 50
-    assert len(choice.told) == 5
-    assert set(choice.told) <= set(gone)
-    data = Report(record, budget=Budget(drawn=50, next=10, told=5)).data
+    subset = choose_samples(record, find_removable(record), Budget(drawn=50, next=10, detailed=5))
+    marked = np.flatnonzero(record.removed | record.spared)
+    assert len(marked) > 60
+    assert set(marked) <= set(subset.rows)
+    assert subset.drawn.sum() == 50
+    assert len(subset.detailed) == 5
+    assert set(subset.detailed) <= set(marked)
+    data = Report(record, budget=Budget(drawn=50, next=10, detailed=5)).data
     assert data["summary"] == record.summary()
     assert sum(map(sum, data["confidence"]["counts"])) == len(y)
 
 
-def test_a_sample_takes_as_many_of_every_class_as_there_are():
+def test_a_sample_by_class_has_equal_numbers_of_each_class():
     codes = np.repeat([0, 1, 2], [900, 60, 7])
-    rows = sample_rows(codes, np.bincount(codes), 100)
+    rows = sample_by_class(codes, np.bincount(codes), 100)
     assert np.bincount(codes[rows]).tolist() == [47, 46, 7]
     assert (np.diff(rows) > 0).all()
-    assert len(sample_rows(codes, np.bincount(codes), 5000)) == 967
+    assert len(sample_by_class(codes, np.bincount(codes), 5000)) == 967
 
 
-def test_a_page_that_would_be_too_large_holds_less(monkeypatch, record):
-    monkeypatch.setattr("rectifold.report.LARGEST", 900_000)
+def test_a_page_that_would_be_too_large_holds_fewer_samples(monkeypatch, record):
+    monkeypatch.setattr("rectifold.report._MAX_BYTES", 900_000)
     whole = record.report(embedding=np.zeros((460, 2)))
     rng = np.random.default_rng(0)
     X = pd.DataFrame(rng.normal(size=(5000, 40)))
@@ -226,23 +226,23 @@ def test_a_page_that_would_be_too_large_holds_less(monkeypatch, record):
     assert len(whole.data["points"]["row"]) == 460
     assert len(big.html()) <= 900_000
     held = json.loads(unpacked(big.html(), "facts"))
-    assert held["told"]["count"] < big.data["told"]["count"] == 4000
+    assert held["details"]["count"] < big.data["details"]["count"] == 4000
     assert held["summary"] == big.data["summary"]
 
 
 def test_neighbours_and_weights_are_those_that_voted(record):
     data = record.report().data
-    told, points = data["told"], data["points"]
-    near = told["neighbours"]
+    details, points = data["details"], data["points"]
+    near = details["neighbours"]
     assert near["known"].all()
     np.testing.assert_allclose(near["weight"].sum(axis=1), 1, rtol=1e-5)
-    rows = points["row"][told["point"][: told["count"]]]
+    rows = points["row"][details["point"][: details["count"]]]
     codes = record._target.codes[points["row"][near["point"]]]
     own = np.where(codes == record._target.codes[rows][:, None], near["weight"], 0).sum(axis=1)
     np.testing.assert_allclose(own, record.confidence[rows], atol=1e-5)
 
 
-def test_a_record_keeps_neighbours_within_its_room(overlapping):
+def test_a_record_keeps_neighbours_within_the_memory_limit(overlapping):
     X, y = overlapping
     record = cleaned(X, y)
     distances, indices = NearestNeighbors(n_neighbors=16).fit(X).kneighbors(X)
@@ -261,7 +261,7 @@ def test_a_record_keeps_neighbours_within_its_room(overlapping):
 
 
 @pytest.mark.parametrize("container", ["array", "frame", "polars", "sparse", "list", "wide"])
-def test_rows_of_every_container_can_be_shown(overlapping, container):
+def test_samples_in_any_container_can_be_shown(overlapping, container):
     X, y = overlapping
     if container == "wide":
         X = np.random.default_rng(0).normal(size=(len(y), 130)) + y[:, None]
@@ -274,8 +274,8 @@ def test_rows_of_every_container_can_be_shown(overlapping, container):
     data = cleaned(given, y).report().data
     assert data["points"]["axes"] is not None
     assert np.isfinite(data["points"]["x"]).all()
-    some = data["told"]["columns"][0]
-    rows = data["points"]["row"][data["told"]["point"]]
+    some = data["details"]["columns"][0]
+    rows = data["points"]["row"][data["details"]["point"]]
     at = len(some["values"])
     column = 0 if container != "wide" else [f"column {i}" for i in range(130)].index(some["name"])
     np.testing.assert_allclose(some["values"], X[rows[:at], column])
@@ -299,16 +299,16 @@ def test_a_messy_table_can_be_shown():
     for space in ("auto", "heom"):
         report = cleaned(frame, y, space=space, alpha=0.7).report()
         json.loads(report.json())
-        told = {one["name"]: one["values"] for one in report.data["told"]["columns"]}
-        rows = report.data["points"]["row"][report.data["told"]["point"]]
-        assert told["word"] == [None if pd.isna(w) else w for w in frame["word"].iloc[rows]]
-        assert told["when"][0] == str(frame["when"].iloc[rows[0]])
+        details = {one["name"]: one["values"] for one in report.data["details"]["columns"]}
+        rows = report.data["points"]["row"][report.data["details"]["point"]]
+        assert details["word"] == [None if pd.isna(w) else w for w in frame["word"].iloc[rows]]
+        assert details["when"][0] == str(frame["when"].iloc[rows[0]])
         kinds = {one["name"]: one["kind"] for one in report.data["columns"][0]["columns"]}
         assert kinds["when"] == "date"
         assert kinds["word"] == kinds["flag"] == kinds["kind"] == "category"
 
 
-def test_distances_alone_have_no_map_unless_one_is_given(overlapping):
+def test_precomputed_distances_have_no_map_without_an_embedding(overlapping):
     X, y = overlapping
     graph = NearestNeighbors(n_neighbors=20).fit(X).kneighbors_graph(mode="distance")
     record = cleaned(graph, y, metric="precomputed")
@@ -328,7 +328,7 @@ def test_two_columns_are_drawn_as_they_are(five):
 
 def test_differences_are_means_over_pooled_deviations(record, overlapping):
     table = Columns(record._trace.rows)
-    (common, rare) = differences(record, table)
+    (common, rare) = compare_columns(record, table)
     X = overlapping[0]
     for one in (common, rare):
         mine = record._target.codes == one["code"]
@@ -341,7 +341,7 @@ def test_differences_are_means_over_pooled_deviations(record, overlapping):
         for column in one["columns"]:
             assert sum(column["removed_shares"]) == pytest.approx(1)
             assert sum(column["kept_shares"]) == pytest.approx(1)
-    sparse_ones = differences(record, Columns(sparse.csr_array(X)))
+    sparse_ones = compare_columns(record, Columns(sparse.csr_array(X)))
     for dense, other in zip((common, rare), sparse_ones, strict=True):
         np.testing.assert_allclose(
             [column["difference"] for column in dense["columns"]],
@@ -353,48 +353,51 @@ def test_the_category_that_differs_most_is_named(record):
     frame = record._trace.rows.assign(word="same")
     frame.loc[record.removed, "word"] = "other"
     frame.loc[[0, 1], "word"] = None
-    for one in differences(record, Columns(frame)):
+    for one in compare_columns(record, Columns(frame)):
         first = one["columns"][0]
         assert (first["name"], first["kind"]) == ("word", "category")
         assert first["level"] in ("other", "same")
         assert abs(first["removed_share"] - first["kept_share"]) > 0.9
 
 
-def test_values_that_are_missing_where_rows_went_are_a_difference(record):
+def test_missing_values_of_removed_samples_are_a_difference(record):
     frame = record._trace.rows.assign(gaps=1.0)
     frame.loc[record.removed, "gaps"] = np.nan
-    for one in differences(record, Columns(frame)):
+    for one in compare_columns(record, Columns(frame)):
         first = one["columns"][0]
         assert (first["name"], first["removed_missing"], first["kept_missing"]) == ("gaps", 1, 0)
         assert first["kept_mean"] == 1
         assert "removed_mean" not in first
 
 
-def test_warnings_say_in_words_what_to_beware_of(overlapping, five):
+def test_warnings_name_caps_floors_and_thresholds_without_effect(overlapping, five):
     X, y = overlapping
-    said = warnings_of(cleaned(X, y))
-    assert any("cap of class 1 was reached" in one and "gamma = 0.1 lets 6" in one for one in said)
-    assert any("alpha = 0.3 has no effect" in one for one in said)
+    messages = warnings_of(cleaned(X, y))
+    assert any(
+        "cap of class 1 was reached" in one and "gamma = 0.1 allows 6" in one for one in messages
+    )
+    assert any("alpha = 0.3 has no effect" in one for one in messages)
     assert not any("alpha" in one for one in warnings_of(cleaned(X, y, alpha=0.6)))
     # A smaller class that is strict is removed by alpha alone.
     assert not any("alpha" in one for one in warnings_of(cleaned(X, y, sampling_strategy=[1])))
     assert not any("alpha" in one for one in warnings_of(cleaned(*five)))
     apart = X + 50 * y[:, None]
     assert warnings_of(cleaned(apart, y, alpha=0.9)) == [
-        "Nothing was removed: no row met the thresholds."
+        "Nothing was removed: no sample met the thresholds."
     ]
     with pytest.warns(UserWarning, match="nothing is cleaned"):
         guarded = cleaned(X, y, min_minority=100)
     assert len(warnings_of(guarded)) == 1
-    assert "guard was triggered: class 1 has 60 rows" in warnings_of(guarded)[0]
+    assert "Class 1 has 60 samples" in warnings_of(guarded)[0]
+    assert "nothing was cleaned" in warnings_of(guarded)[0]
     noise = np.random.default_rng(0).normal(size=X.shape)
     balanced = cleaned(noise, y, class_weight="balanced", alpha=1.0)
-    assert any("reached its floor" in one for one in warnings_of(balanced))
+    assert any("The floor of class" in one for one in warnings_of(balanced))
     small = warnings_of(cleaned(*five, min_minority=20))
-    assert any("Class 'z' has 12 rows, fewer than min_minority = 20" in one for one in small)
+    assert any("Class 'z' has 12 samples, fewer than min_minority = 20" in one for one in small)
 
 
-def test_a_notebook_shows_counts_and_a_page_in_a_frame(record):
+def test_a_notebook_shows_counts_and_the_page_in_a_frame(record):
     html = record._repr_html_()
     assert 'sandbox="allow-scripts allow-downloads"' in html
     assert "allow-same-origin" not in html
@@ -402,7 +405,7 @@ def test_a_notebook_shows_counts_and_a_page_in_a_frame(record):
     assert len(html) < 2_000_000
 
 
-def test_without_jinja2_a_notebook_shows_text_and_a_report_says_what_to_install(record):
+def test_without_jinja2_a_notebook_shows_text_and_a_report_names_the_extra(record):
     code = (
         "import sys; sys.modules['jinja2'] = None\n"
         "import numpy as np\n"
@@ -417,7 +420,7 @@ def test_without_jinja2_a_notebook_shows_text_and_a_report_says_what_to_install(
     code = code.replace("report().html()", "report().json(); gmr.rectification_.report().html()")
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.stderr.strip().splitlines()[-1] == (
-        "ImportError: a report needs Jinja2: pip install 'rectifold[report]' installs it."
+        "ImportError: a report needs Jinja2: pip install 'rectifold[report]'."
     )
 
 
@@ -431,18 +434,18 @@ def test_a_report_opens_in_a_browser(record, monkeypatch):
     os.remove(path)
 
 
-def test_the_arguments_of_the_sampler_are_written_as_one_would(overlapping):
+def test_the_arguments_of_the_sampler_are_written_as_in_python(overlapping):
     X, y = overlapping
     record = cleaned(X, y, space=StandardScaler(), n_neighbors=7, alpha=0.6)
     data = record.report().data
-    assert data["python"] == [["n_neighbors", "7"], ["space", "StandardScaler()"]]
+    assert data["arguments"] == [["n_neighbors", "7"], ["space", "StandardScaler()"]]
     assert "--n-neighbors 7" in data["command"]["text"]
-    assert data["command"]["without"] == ["space=StandardScaler()"]
+    assert data["command"]["unsupported"] == ["space=StandardScaler()"]
     assert "--space" not in cleaned(X, y, space="auto").report().data["command"]["text"]
     assert "--space none" in cleaned(X, y).report().data["command"]["text"]
 
 
-def test_a_pipeline_that_is_pickled_carries_no_rows(overlapping):
+def test_a_pickled_sampler_does_not_hold_its_input(overlapping):
     X, y = overlapping
     gmr = GMR()
     gmr.fit_resample(X, y)
@@ -451,7 +454,7 @@ def test_a_pipeline_that_is_pickled_carries_no_rows(overlapping):
     assert secret in pickle.dumps(RandomUnderSampler) + X.tobytes()
 
 
-def test_the_callers_rows_stay_as_they_are(overlapping):
+def test_a_report_does_not_change_the_input(overlapping):
     X, y = overlapping
     frame = pd.DataFrame(X, columns=["a", "b", "c"])
     before = frame.copy(deep=True)
@@ -475,12 +478,12 @@ def test_dates_with_a_time_zone_are_dates(overlapping):
 
 
 @pytest.mark.parametrize("kind", [np.bool_, np.int8, np.uint8])
-def test_sparse_rows_of_any_type_differ_as_dense_ones_do(overlapping, kind):
+def test_differences_are_equal_for_sparse_and_dense_input(overlapping, kind):
     X, y = overlapping
     values = (X > 0).astype(kind) if kind is np.bool_ else (np.clip(X * 40, 0, 120)).astype(kind)
     record = cleaned(X, y)
     dense, thin = (
-        differences(record, Columns(rows))
+        compare_columns(record, Columns(rows))
         for rows in (values.astype(float), sparse.csr_matrix(values))
     )
     for one, other in zip(dense, thin, strict=True):
@@ -493,7 +496,7 @@ def test_sparse_rows_of_any_type_differ_as_dense_ones_do(overlapping, kind):
 
 
 @pytest.mark.parametrize("factor", [1e40, 1e160, 1e-300])
-def test_numbers_at_the_ends_of_their_range_can_be_shown(overlapping, factor):
+def test_extreme_numbers_can_be_shown(overlapping, factor):
     X, y = overlapping
     data = json.loads(cleaned(X * factor, y, metric="manhattan").report().json())
     assert len(set(data["points"]["x"])) > 400
@@ -503,7 +506,7 @@ def test_numbers_at_the_ends_of_their_range_can_be_shown(overlapping, factor):
     json.loads(cleaned(frame, y, space="auto").report().json())
 
 
-def test_places_keep_their_resolution_far_from_zero(overlapping):
+def test_coordinates_keep_their_resolution_far_from_zero(overlapping):
     X, y = overlapping
     page = cleaned(X, y).report(embedding=X[:, :2] + 1e12).html()
     facts = json.loads(unpacked(page, "facts"))
@@ -519,11 +522,11 @@ def test_parameters_of_a_grid_search_are_written_as_plain_numbers(overlapping):
     X, y = overlapping
     record = cleaned(X, y, min_minority=np.int64(3), alpha=np.float32(0.75), epsilon=np.float32(1))
     data = json.loads(record.report().json())
-    assert data["python"] == [["epsilon", "1.0"], ["min_minority", "3"]]
+    assert data["arguments"] == [["epsilon", "1.0"], ["min_minority", "3"]]
     assert data["summary"]["min_minority"] == 3
 
 
-def test_a_subclass_with_arguments_of_its_own_can_be_fitted(overlapping):
+def test_a_subclass_with_other_arguments_can_be_fitted(overlapping):
     class Mild(GMR):
         def __init__(self, gamma=0.05):
             super().__init__(gamma=gamma)
@@ -533,7 +536,7 @@ def test_a_subclass_with_arguments_of_its_own_can_be_fitted(overlapping):
     assert gmr.rectification_._setting.arguments == {"gamma": "0.05"}
 
 
-def test_a_space_that_cannot_transform_again_is_drawn_as_it_was(overlapping):
+def test_a_space_without_transform_is_drawn_at_its_points(overlapping):
     class Once(BaseEstimator):
         def fit_transform(self, X, y):
             self.places = np.random.default_rng(len(y)).normal(size=(len(X), 2)) + X[:, :2]
@@ -550,35 +553,35 @@ def test_a_space_that_cannot_transform_again_is_drawn_as_it_was(overlapping):
     np.testing.assert_allclose(*distances, rtol=1e-6)
 
 
-def test_a_notebook_shows_counts_whatever_became_of_the_rows(overlapping):
+def test_a_notebook_shows_counts_even_if_the_input_has_changed(overlapping):
     X, y = overlapping
     rows = X.tolist()
     record = cleaned(rows, y)
     del rows[:5]
     html = record._repr_html_()
-    assert "The rows can&#39;t be shown: X has 455 samples and the record 460" in html
+    assert "The samples can&#39;t be shown: X has 455 samples and the record 460" in html
     assert "<iframe" not in html
 
 
-def test_a_note_says_whose_components_are_drawn(overlapping):
+def test_a_note_names_the_space_of_the_components(overlapping):
     X, y = overlapping
     record = cleaned(X, y, space=StandardScaler())
-    assert "in which rows were compared" in record.report().data["points"]["note"]
+    assert "in which distances were computed" in record.report().data["points"]["note"]
     bare = record.without_data()
     assert "not of the space" in bare.report(X=X).data["points"]["note"]
 
 
-def test_a_page_of_more_marks_than_it_can_hold_says_how_many_it_draws(overlapping):
+def test_a_page_counts_the_marks_that_it_draws(overlapping):
     X, y = overlapping
     record = cleaned(X, y, alpha=0.9)
-    gone = int((record.removed | record.spared).sum())
-    few = Report(record, budget=Budget(drawn=50, marked=20, next=0, told=5)).data["points"]
-    assert 20 <= few["marked"] < gone
-    assert record.report().data["points"]["marked"] == gone
+    n_marked = int((record.removed | record.spared).sum())
+    few = Report(record, budget=Budget(drawn=50, marked=20, next=0, detailed=5)).data["points"]
+    assert 20 <= few["n_marked"] < n_marked
+    assert record.report().data["points"]["n_marked"] == n_marked
 
 
 @pytest.mark.parametrize(
-    ("X", "said"),
+    ("X", "message"),
     [
         (5, "X must be a table"),
         ([[1, 2], [3]] * 230, "rows of different lengths"),
@@ -586,8 +589,8 @@ def test_a_page_of_more_marks_than_it_can_hold_says_how_many_it_draws(overlappin
         (pd.DataFrame(np.zeros((460, 2)), columns=["a", "a"]), "more than one column named 'a'"),
     ],
 )
-def test_rows_that_are_no_table_get_one_sentence(record, X, said):
-    with pytest.raises((TypeError, ValueError), match=said):
+def test_input_that_is_not_a_table_is_an_error(record, X, message):
+    with pytest.raises((TypeError, ValueError), match=message):
         record.report(X=X).json()
 
 
@@ -609,7 +612,7 @@ def clean(options):
     return run(["clean", *options.split()])
 
 
-def test_clean_writes_a_report_with_the_columns_that_it_ignored(table, capsys):
+def test_clean_writes_a_report_with_the_ignored_columns(table, capsys):
     assert (
         run(
             [
@@ -628,15 +631,15 @@ def test_clean_writes_a_report_with_the_columns_that_it_ignored(table, capsys):
         == 0
     )
     data = json.loads(Path("r.json").read_text())
-    names = [one["name"] for one in data["told"]["columns"]]
+    names = [one["name"] for one in data["details"]["columns"]]
     assert names == ["id", "a", "b", "c"]
     assert data["title"] == "What GMR did to table.csv"
-    rows = [data["points"]["row"][at] for at in data["told"]["point"]]
-    assert data["told"]["columns"][0]["values"] == [f"row-{row}" for row in rows]
+    rows = [data["points"]["row"][at] for at in data["details"]["point"]]
+    assert data["details"]["columns"][0]["values"] == [f"row-{row}" for row in rows]
     assert "the report to r.json" in capsys.readouterr().out
 
 
-def test_the_command_in_a_report_does_the_same_again(table):
+def test_the_command_in_a_report_repeats_the_result(table):
     options = "--ignore id --alpha 0.8 -k 9 --space none --removed gone.csv --n-jobs 1"
     assert clean(f"table.csv --target label -o c.csv --report r.json {options}") == 0
     first = Path("c.csv").read_text()
@@ -647,7 +650,7 @@ def test_the_command_in_a_report_does_the_same_again(table):
     assert Path("c.csv").read_text() == first
 
 
-def test_a_report_can_be_all_that_is_wanted(table, capsys):
+def test_a_report_needs_no_other_output(table, capsys):
     assert (
         run(["clean", "table.csv", "--target", "label", "--report", "r.html", "--ignore", "id"])
         == 0
@@ -656,7 +659,7 @@ def test_a_report_can_be_all_that_is_wanted(table, capsys):
     assert "the report to r.html" in capsys.readouterr().out
 
 
-def test_a_dry_run_writes_no_report_either(table):
+def test_a_dry_run_writes_no_report(table):
     assert (
         run(
             [
@@ -677,7 +680,7 @@ def test_a_dry_run_writes_no_report_either(table):
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "message"),
     [
         ("-o c.csv --report r.txt", "--report 'r.txt' must end in .html"),
         ("-o c.csv --report no/r.html", "there is no folder 'no'"),
@@ -685,10 +688,12 @@ def test_a_dry_run_writes_no_report_either(table):
         ("", "--report makes a page"),
     ],
 )
-def test_a_report_that_cannot_be_written_is_refused_in_one_sentence(table, capsys, options, said):
+def test_a_report_that_cannot_be_written_is_an_error_of_one_sentence(
+    table, capsys, options, message
+):
     assert clean(f"table.csv --target label {options}") == 2
     error = capsys.readouterr().err
-    assert said in error
+    assert message in error
     assert error.count("\n") == 1
     assert os.listdir() == ["table.csv"]
 
@@ -698,20 +703,20 @@ def test_the_summary_as_json_has_the_warnings(table, capsys):
         run(["clean", "table.csv", "--target", "label", "--ignore", "id", "--dry-run", "--json"])
         == 0
     )
-    said = json.loads(capsys.readouterr().out)
-    assert any("The cap of class 'rare' was reached" in one for one in said["warnings"])
-    assert said["report"] is None
+    result = json.loads(capsys.readouterr().out)
+    assert any("The cap of class 'rare' was reached" in one for one in result["warnings"])
+    assert result["report"] is None
 
 
-def test_rows_without_a_label_do_not_shift_the_others(table):
+def test_row_numbers_count_rows_without_a_label(table):
     table.loc[[0, 5], "label"] = None
     table.to_csv("table.csv", index=False)
     command = "table.csv --target label --report r.json --ignore id --missing-target drop"
     assert clean(f"{command} -o c.csv --removed gone.csv") == 0
     data = json.loads(Path("r.json").read_text())
-    assert data["points"]["names"] is None
-    rows = [data["points"]["row"][at] for at in data["told"]["point"]]
-    ids = data["told"]["columns"][0]["values"]
+    assert data["points"]["index"] is None
+    rows = [data["points"]["row"][at] for at in data["details"]["point"]]
+    ids = data["details"]["columns"][0]["values"]
     assert ids == [f"row-{row}" for row in rows]
     gone = pd.read_csv("gone.csv").query("rectifold_reason != 'missing target'")
     assert (
@@ -720,7 +725,7 @@ def test_rows_without_a_label_do_not_shift_the_others(table):
     )
 
 
-def test_a_report_changes_nothing_about_the_other_outputs(table):
+def test_a_report_does_not_change_the_other_outputs(table):
     table["id"] = [f"{place:04d}" for place in range(len(table))]
     table["label"] = np.where(table["label"] == "rare", "01", "02")
     table.to_csv("table.csv", index=False)
@@ -729,7 +734,7 @@ def test_a_report_changes_nothing_about_the_other_outputs(table):
     assert clean(command.format("b") + " --report r.json") == 0
     for one, other in (("a", "b"), ("a-gone", "b-gone")):
         pd.testing.assert_frame_equal(*(pd.read_parquet(f"{n}.parquet") for n in (one, other)))
-    ids = json.loads(Path("r.json").read_text())["told"]["columns"][0]["values"]
+    ids = json.loads(Path("r.json").read_text())["details"]["columns"][0]["values"]
     assert all(len(value) == 4 for value in ids)
 
 
@@ -741,7 +746,7 @@ def test_a_report_changes_nothing_about_the_other_outputs(table):
         ("./-table.csv", "clean ./-table.csv"),
     ],
 )
-def test_the_command_in_a_report_names_files_that_can_be_used(table, source, output):
+def test_the_command_in_a_report_names_usable_files(table, source, output):
     table.to_csv(source, index=False)
     assert clean(f"{source} --target label --ignore id --report r.json") == 0
     assert output in json.loads(Path("r.json").read_text())["command"]["text"]

@@ -1,4 +1,4 @@
-"""GMR takes and gives the caller's containers, and lives in pipelines and searches."""
+"""GMR returns the containers of its input, and works in pipelines and grid searches."""
 
 import warnings
 
@@ -26,7 +26,7 @@ def kept(overlapping):
     return gmr.sample_indices_
 
 
-def test_arrays_come_back_as_arrays_of_their_dtype(overlapping, kept):
+def test_arrays_keep_their_dtype(overlapping, kept):
     X, y = overlapping
     X_clean, y_clean = GMR().fit_resample(X.astype(np.float32), y.astype(np.int8))
     assert (X_clean.dtype, y_clean.dtype) == (np.float32, np.int8)
@@ -35,14 +35,14 @@ def test_arrays_come_back_as_arrays_of_their_dtype(overlapping, kept):
 
 
 @pytest.mark.parametrize("form", [sparse.csr_matrix, sparse.csc_matrix, sparse.csr_array])
-def test_sparse_matrices_come_back_in_their_form(overlapping, kept, form):
+def test_sparse_matrices_keep_their_format(overlapping, kept, form):
     X, y = overlapping
     X_clean, _ = GMR().fit_resample(form(X), y)
     assert X_clean.format == form(X).format
     np.testing.assert_array_equal(X_clean.toarray(), X[kept])
 
 
-def test_a_sparse_form_without_rows_comes_back_as_csr(overlapping, kept):
+def test_other_sparse_formats_become_csr(overlapping, kept):
     X, y = overlapping
     X_clean, _ = GMR().fit_resample(sparse.coo_matrix(X), y)
     assert X_clean.format == "csr"
@@ -72,7 +72,7 @@ def test_pandas_keeps_index_dtypes_and_names(overlapping, kept):
     assert record.index.equals(frame.index)
 
 
-def test_polars_comes_back_as_polars(overlapping, kept):
+def test_polars_stays_polars(overlapping, kept):
     X, y = overlapping
     frame = pl.DataFrame(X, schema=["a", "b", "c"])
     X_clean, y_clean = GMR().fit_resample(frame, pl.Series("label", y))
@@ -80,7 +80,7 @@ def test_polars_comes_back_as_polars(overlapping, kept):
     assert y_clean.equals(pl.Series("label", y[kept]))
 
 
-def test_lists_come_back_as_lists(overlapping, kept):
+def test_lists_stay_lists(overlapping, kept):
     X, y = overlapping
     X_clean, y_clean = GMR().fit_resample(X.tolist(), y.tolist())
     assert X_clean == X[kept].tolist()
@@ -110,7 +110,7 @@ def test_lists_come_back_as_lists(overlapping, kept):
     ],
 )
 @pytest.mark.filterwarnings("ignore:A column-vector y")
-def test_labels_of_any_kind_give_the_same_answer_and_come_back_alike(overlapping, kept, labels):
+def test_labels_of_any_type_have_the_same_result_and_keep_their_type(overlapping, kept, labels):
     X, y = overlapping
     given = labels(y)
     gmr = GMR()
@@ -122,7 +122,7 @@ def test_labels_of_any_kind_give_the_same_answer_and_come_back_alike(overlapping
     assert len(gmr.sampling_strategy_) == 1
 
 
-def test_an_indicator_matrix_is_taken_as_classes(overlapping, kept):
+def test_an_indicator_matrix_holds_classes(overlapping, kept):
     X, y = overlapping
     gmr = GMR()
     _, y_clean = gmr.fit_resample(X, np.eye(2, dtype=int)[y])
@@ -140,7 +140,7 @@ def test_the_metric_switches_above_the_threshold(overlapping):
         assert gmr.metric_ == "euclidean"
 
 
-def test_missing_values_are_fine_for_a_metric_that_knows_them(overlapping):
+def test_missing_values_are_allowed_by_nan_euclidean(overlapping):
     X, y = overlapping
     X = X.copy()
     X[::10, 0] = np.nan
@@ -148,7 +148,7 @@ def test_missing_values_are_fine_for_a_metric_that_knows_them(overlapping):
     assert np.isnan(X_clean).any()
 
 
-def test_a_space_changes_the_geometry_but_not_the_rows(overlapping):
+def test_a_space_changes_distances_but_not_the_samples(overlapping):
     X, y = overlapping
     X = X * [1, 100, 1e4]
     scaled, by_hand = GMR(space=StandardScaler()), GMR()
@@ -162,7 +162,7 @@ def test_a_space_changes_the_geometry_but_not_the_rows(overlapping):
 
 @pytest.mark.parametrize("space", ["auto", "heom"])
 @pytest.mark.parametrize("library", [pd.DataFrame, pl.DataFrame])
-def test_a_messy_table_comes_back_untouched(overlapping, space, library):
+def test_a_messy_table_is_returned_unchanged(overlapping, space, library):
     X, y = overlapping
     rng = np.random.default_rng(0)
     messy = library(
@@ -187,7 +187,7 @@ def _dense(X):
 
 
 @pytest.mark.parametrize("container", [np.array, pd.DataFrame, sparse.csr_matrix])
-def test_a_space_that_works_in_place_does_not_touch_the_rows(overlapping, container):
+def test_a_space_that_works_in_place_does_not_change_the_input(overlapping, container):
     X, y = overlapping
     given = container(X.copy())
     gmr = GMR(space=MaxAbsScaler(copy=False))
@@ -196,7 +196,7 @@ def test_a_space_that_works_in_place_does_not_touch_the_rows(overlapping, contai
     assert not np.any(_dense(X_clean) != X[gmr.sample_indices_])
 
 
-def test_a_space_must_give_a_point_per_row(overlapping):
+def test_a_space_must_return_a_point_per_sample(overlapping):
     with pytest.raises(ValueError, match="one point per sample: it returned 10 for 460"):
         GMR(space=FunctionTransformer(lambda X: X[:10])).fit_resample(*overlapping)
 
@@ -217,7 +217,7 @@ def test_cloning_and_setting_parameters_work(overlapping):
     assert gmr.space.with_mean
 
 
-def test_arrays_along_the_rows_are_refused_with_the_way_out(overlapping):
+def test_metadata_per_sample_is_an_error_that_names_sample_indices(overlapping):
     X, y = overlapping
     with pytest.raises(TypeError, match="select from it with sample_indices_"):
         GMR().fit_resample(X, y, sample_weight=np.ones(len(y)))
@@ -228,7 +228,7 @@ def test_arrays_along_the_rows_are_refused_with_the_way_out(overlapping):
             pipeline.fit(X, y, sample_weight=np.ones(len(y)))
 
 
-def test_a_class_that_loses_all_of_its_rows_is_said():
+def test_a_class_that_loses_all_of_its_samples_is_a_warning():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(300, 2)), rng.choice(list("abcd"), 300, p=[0.4, 0.3, 0.2, 0.1])
     with pytest.warns(UserWarning, match="class 'd' has lost all of its samples"):
@@ -236,7 +236,7 @@ def test_a_class_that_loses_all_of_its_rows_is_said():
     assert "d" not in left
 
 
-def test_a_tiny_minority_is_left_alone_with_a_warning(overlapping):
+def test_a_tiny_minority_is_not_cleaned_with_a_warning(overlapping):
     X, y = overlapping
     rows = np.flatnonzero((y == 0) | (np.cumsum(y) <= 9))
     gmr = GMR()
@@ -248,15 +248,15 @@ def test_a_tiny_minority_is_left_alone_with_a_warning(overlapping):
         GMR(min_minority=9).fit_resample(X[rows], y[rows])
 
 
-def test_a_small_class_of_many_loses_nothing(overlapping):
+def test_a_small_class_among_several_loses_nothing(overlapping):
     X, y = overlapping
     y = np.where((y == 1) & (np.cumsum(y) <= 9), 2, y)
     gmr = GMR(gamma=1.0, beta=0.0)
     gmr.fit_resample(X, y)
-    gone = gmr.rectification_.removed
-    assert not gone[y == 2].any()
-    assert gone[y == 1].any()
-    assert gone[y == 0].any()
+    removed = gmr.rectification_.removed
+    assert not removed[y == 2].any()
+    assert removed[y == 1].any()
+    assert removed[y == 0].any()
 
 
 @pytest.mark.parametrize("strategy", [[0], "majority"])
@@ -289,7 +289,7 @@ def test_strategies_name_the_strict_classes(overlapping, strategy, roles):
     gmr = GMR(sampling_strategy=strategy, alpha=1.0)
     _, kept = gmr.fit_resample(X, y)
     assert [one["role"] for one in gmr.rectification_.summary()["classes"]] == roles
-    # Whatever is strict, nothing is cleaned away: a class keeps enough to learn from.
+    # Every class keeps enough samples to learn from.
     assert np.bincount(kept).min() >= 10
 
 
@@ -303,19 +303,19 @@ def test_equal_sizes_make_the_first_class_the_majority(overlapping, strategy):
     assert (gmr.rectification_.reason[gmr.rectification_.removed] == "intrusion").any()
 
 
-def test_progress_is_told_to_whoever_listens(overlapping):
+def test_progress_is_reported_to_the_listener(overlapping):
     X, y = overlapping
-    told = []
-    with listening(lambda done, total: told.append((done, total))):
+    calls = []
+    with listening(lambda done, total: calls.append((done, total))):
         GMR().fit_resample(X, y)
-    assert told[-1] == (len(y), len(y))
-    assert told == sorted(told)
-    count = len(told)
+    assert calls[-1] == (len(y), len(y))
+    assert calls == sorted(calls)
+    count = len(calls)
     GMR().fit_resample(X, y)
-    assert len(told) == count
+    assert len(calls) == count
 
 
-def test_a_listener_can_end_the_work(overlapping):
+def test_a_listener_can_cancel_the_work(overlapping):
     def stop(done, total):
         raise KeyboardInterrupt
 

@@ -254,11 +254,11 @@ class Rectification:
         Returns
         -------
         dict
-            "summary" is the result of `summary`; "rows" has a list for each column of
+            "summary" is the result of `summary`; "samples" has a list for each column of
             `to_frame`.
         """
         columns = {name: plain(values) for name, values in self._columns().items()}
-        return {"summary": self.summary(), "rows": columns}
+        return {"summary": self.summary(), "samples": columns}
 
     def to_json(self, path: str | Path | None = None) -> str | None:
         """Return the whole record as JSON, or write it to a file.
@@ -321,7 +321,7 @@ class Rectification:
         >>> gmr = GMR(space="auto")
         >>> X_clean, y_clean = gmr.fit_resample(X, y)
         >>> report = gmr.rectification_.report(title="White wines")
-        >>> report.data["summary"]["rows"], len(report.html()) < 8_000_000
+        >>> report.data["summary"]["n_samples"], len(report.html()) < 8_000_000
         (4898, True)
         """
         from rectifold.report import Report, check_path

@@ -73,7 +73,7 @@ def facts(
     reasons = {"intrusion": INTRUSION, "ambiguity": AMBIGUITY, "deep_noise": DEEP_NOISE}
     after = sizes - removed
     return {
-        "rows": int(sizes.sum()),
+        "n_samples": int(sizes.sum()),
         "kept": int(after.sum()),
         "removed": int(removed.sum()),
         "spared": int(left.sum()),
@@ -124,7 +124,7 @@ def as_table(summary: dict[str, Any]) -> str:
     certificates = f", {summary['certified']} certificates" if summary["certified"] else ""
     return "\n".join(
         [
-            f"Rectification: {summary['removed']} of {summary['rows']} samples removed, "
+            f"Rectification: {summary['removed']} of {summary['n_samples']} samples removed, "
             f"{summary['spared']} spared",
             *("  " + line.rstrip() for line in table),
             f"imbalance ratio {summary['imbalance_ratio_before']:.2f} -> "

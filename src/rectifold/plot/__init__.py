@@ -1,4 +1,4 @@
-"""Figures with matplotlib: what a run did and why, how sure votes were, and average ranks."""
+"""Figures with matplotlib: a run of GMR, the confidence of its votes, and average ranks."""
 
 try:
     import matplotlib  # noqa: F401

@@ -1,4 +1,4 @@
-"""Decision boundaries: where a classifier changes its mind, before cleaning and after."""
+"""Draw the decision boundaries of a classifier before and after cleaning."""
 
 from __future__ import annotations
 
@@ -17,35 +17,22 @@ from rectifold._core.utils import Bools, Floats
 from rectifold.plot._scatter import Scene
 from rectifold.plot._style import GREY, INK, Entries
 
-#: Places along each axis at which a classifier is asked.
+#: Number of grid points along each axis.
 _STEPS = 160
 
 
-def smooth_classifier(n_rows: int) -> Any:
-    """Make a classifier with smooth boundaries, for at least so many rows."""
+def smooth_classifier(n_samples: int) -> Any:
+    """Return a classifier with smooth boundaries that can be fitted to `n_samples` or more."""
     model = LogisticRegression(C=10, class_weight="balanced", max_iter=1000)
-    kernel = Nystroem(gamma=1.0, n_components=min(100, n_rows), random_state=0)
+    kernel = Nystroem(gamma=1.0, n_components=min(100, n_samples), random_state=0)
     return make_pipeline(StandardScaler(), kernel, model)
 
 
 def draw_boundaries(axes: Any, scene: Scene, rows: Bools, estimator: Any) -> Entries:
-    """Draw all edges between the regions in which a class is predicted.
+    """Draw the boundaries of a clone of `estimator`, and return entries of a legend.
 
-    Parameters
-    ----------
-    axes : matplotlib.axes.Axes
-        Where.
-    scene : Scene
-        What there is to draw.
-    rows : ndarray of bool of shape (n_rows,)
-        Rows to fit the classifier to: all of them before cleaning, and then those that were kept.
-    estimator : classifier
-        A copy of it is fitted to the coordinates of the rows.
-
-    Returns
-    -------
-    list of (matplotlib.lines.Line2D, str)
-        For a legend.
+    It is fitted to the coordinates of the samples that `rows` marks, and again to those of them
+    that were kept.
     """
     x, y = np.meshgrid(*np.linspace(scene.window[0], scene.window[1], _STEPS).T)
     entries: Entries = []
@@ -63,16 +50,16 @@ def draw_boundaries(axes: Any, scene: Scene, rows: Bools, estimator: Any) -> Ent
         for one, other in combinations(np.unique(best), 2):
             # Where a third class is predicted, these two have no boundary.
             third = (best != one) & (best != other)
-            apart = np.ma.array(scores[..., one] - scores[..., other], mask=third)
+            margin = np.ma.array(scores[..., one] - scores[..., other], mask=third)
             looks = {"colors": colour, "linestyles": style, "linewidths": 1.8}
-            axes.contour(x, y, apart, [0], zorder=3, **looks)
+            axes.contour(x, y, margin, [0], zorder=3, **looks)
         line = Line2D([], [], color=colour, ls=style, lw=1.8)
         entries.append((line, f"decision boundary {when} cleaning"))
     return entries
 
 
 def _scores(model: Any, grid: Floats, n_classes: int) -> Floats:
-    """The highest score is the class that the model predicts."""
+    """Return a score per class, of which the highest is that of the predicted class."""
     if hasattr(model, "predict_proba"):
         return np.asarray(model.predict_proba(grid))
     if hasattr(model, "decision_function"):

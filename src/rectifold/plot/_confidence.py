@@ -1,4 +1,4 @@
-"""How sure votes were: a histogram of confidence for every class, by what happened to rows."""
+"""Histograms of confidence by class and decision."""
 
 from __future__ import annotations
 
@@ -14,32 +14,39 @@ from rectifold._core.rectification import Rectification
 from rectifold._core.rules import KEPT, REMOVED, SPARED, can_lose
 from rectifold._core.utils import Floats
 from rectifold._core.votes import size_order
-from rectifold.plot._style import GREY, INK, STYLE, add_legend, class_look, make_panels, role_of
-from rectifold.plot._validation import record_of
+from rectifold.plot._style import (
+    GREY,
+    INK,
+    STYLE,
+    add_legend,
+    class_look,
+    class_name,
+    make_panels,
+    record_of,
+)
 
-#: Where bars begin and end.
 _EDGES = np.linspace(0, 1, 21)
 
 
 def plot_confidence(gmr: Any, *, axes: Any = None) -> npt.NDArray[Any]:
-    """Draw how sure votes were: a histogram of confidence for every class, the largest first.
+    """Plot a histogram of confidence for each class, the largest class first.
 
-    Bars are stacked by what happened: removed rows below, spared ones above them, then those that
-    were kept. Lines are the thresholds of the class: alpha, where it is strict; 1 - beta, where it
-    is protected, since candidates have a vote over beta against them. Of two classes, the larger
-    one, where it is strict, also has a line at 0.5, below which its neighbours predict the other.
-    Counts are logarithmic where one bar would dwarf the rest, as the one at 1 often does.
+    Bars are stacked: removed samples at the bottom, then spared ones, then kept ones. Dashed lines
+    are the thresholds of the class: alpha if it is strict, and 1 - beta if it is protected, since
+    candidates have a vote above beta against them. If the larger of two classes is strict, it
+    also has a line at 0.5, below which neighbours predict the other class. Counts are on a
+    logarithmic scale if one bar would dwarf the others, as the one at 1 often does.
 
     Parameters
     ----------
     gmr : GMR or Rectification
         A sampler after `fit_resample`, or its record.
-    axes : sequence of matplotlib.axes.Axes, one for every class, default=None
-        Where to draw; None makes a figure.
+    axes : sequence of matplotlib.axes.Axes, one per class, default=None
+        Axes to draw on; None makes a figure.
 
     Returns
     -------
-    ndarray of matplotlib.axes.Axes, one for every class
+    ndarray of matplotlib.axes.Axes, one per class
 
     Examples
     --------
@@ -50,8 +57,8 @@ def plot_confidence(gmr: Any, *, axes: Any = None) -> npt.NDArray[Any]:
     ...                            flip_y=0.05, random_state=0)
     >>> gmr = GMR()
     >>> X_clean, y_clean = gmr.fit_resample(X, y)
-    >>> [one.get_title() for one in plot_confidence(gmr)]
-    ['0 (strict): 828 rows', '1 (protected): 172 rows']
+    >>> [panel.get_title() for panel in plot_confidence(gmr)]
+    ['0 (strict): 828 samples', '1 (protected): 172 samples']
     """
     record = record_of(gmr)
     order = size_order(record._target.sizes)
@@ -60,7 +67,7 @@ def plot_confidence(gmr: Any, *, axes: Any = None) -> npt.NDArray[Any]:
         panels = make_panels(axes, len(order), nrows=len(order), figsize=size, sharex=True)
         for panel, code in zip(panels, order, strict=True):
             _draw_class(panel, record, int(code))
-        panels[-1].set_xlabel("confidence: the vote for the row's own class")
+        panels[-1].set_xlabel("confidence: the vote for the sample's own class")
         patches = [Patch(**looks) for looks in _bar_looks(GREY).values()]
         entries = list(zip(patches, ("removed", "spared", "kept"), strict=True))
         add_legend(panels[-1], entries, -0.36, 3)
@@ -78,15 +85,15 @@ def _draw_class(axes: Any, record: Rectification, code: int) -> None:
     _scale_counts(axes, below)
     for at, name in _thresholds(record, code):
         axes.axvline(at, color=INK, linestyle="--", linewidth=1.2)
-        beside = axes.get_xaxis_transform()
-        axes.text(at + 0.005, 0.97, name, transform=beside, va="top", size=8, rotation=90)
-    axes.set_title(f"{role_of(record, code)}: {int(mine.sum()):,} rows", fontsize=10)
+        transform = axes.get_xaxis_transform()
+        axes.text(at + 0.005, 0.97, name, transform=transform, va="top", size=8, rotation=90)
+    axes.set_title(f"{class_name(record, code)}: {int(mine.sum()):,} samples", fontsize=10)
     axes.set_xlim(0, 1)
     axes.spines[["top", "right"]].set_visible(False)
 
 
 def _bar_looks(colour: str) -> dict[int, dict[str, Any]]:
-    """Fill and hatching by decision, told apart without colour too; from the bottom up."""
+    """Return fill and hatching by decision, from the bottom up; they differ without colour too."""
     return {
         REMOVED: {"facecolor": INK, "edgecolor": INK, "linewidth": 0.6},
         SPARED: {"facecolor": "white", "edgecolor": colour, "hatch": "//////", "linewidth": 0.6},
@@ -95,7 +102,7 @@ def _bar_looks(colour: str) -> dict[int, dict[str, Any]]:
 
 
 def _thresholds(record: Rectification, code: int) -> list[tuple[float, str]]:
-    """Where lines stand, and what they say: none for a class that can't lose rows."""
+    """Return the thresholds of a class and their names; none if it can't lose samples."""
     thresholds, role = record._thresholds, record._setting.role(code)
     large = can_lose(code, record._target.sizes, thresholds.min_minority)
     if role == "untouched" or not large:
@@ -116,6 +123,6 @@ def _scale_counts(axes: Any, counts: Floats) -> None:
         axes.set_ylim(0.5, 2 * filled[-1])
     else:
         axes.yaxis.set_major_locator(MaxNLocator(5, integer=True))
-    # The formatter of logarithms writes mathematics, which is switched off here.
+    # The default format of a logarithmic axis needs math text, which STYLE switches off.
     axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
-    axes.set_ylabel("rows (log scale)" if dwarfed else "rows")
+    axes.set_ylabel("samples (log scale)" if dwarfed else "samples")

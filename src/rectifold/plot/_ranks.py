@@ -1,4 +1,4 @@
-"""Average ranks of methods as colours: the heat map of a benchmark."""
+"""Heat map of the average ranks of methods."""
 
 from __future__ import annotations
 
@@ -14,14 +14,15 @@ if TYPE_CHECKING:
 
 
 def plot_rank_heatmap(ranks: pd.DataFrame, *, axes: Any = None) -> Any:
-    """Draw average ranks as colours: blue for low ones, red for high.
+    """Plot average ranks as a heat map: blue for low ranks, red for high ones.
 
     Parameters
     ----------
     ranks : pandas.DataFrame
-        A row for each method, a column for each classifier, and the average as the last.
+        A row for each method and a column for each classifier; the last column is the
+        average.
     axes : matplotlib.axes.Axes, default=None
-        Where to draw; None makes a figure.
+        Axes to draw on; None makes a figure.
 
     Returns
     -------
@@ -50,23 +51,12 @@ def plot_rank_heatmap(ranks: pd.DataFrame, *, axes: Any = None) -> Any:
         panel.axvline(ranks.shape[1] - 1.5, color="white", linewidth=4)
         middle = (1 + len(ranks)) / 2
         for (row, column), value in np.ndenumerate(ranks.to_numpy()):
-            far = abs(value - middle) > 0.36 * len(ranks)
-            colour = "white" if far else "black"
+            # The colours at both ends are dark.
+            colour = "white" if abs(value - middle) > 0.36 * len(ranks) else "black"
             panel.text(column, row, f"{value:.2f}", ha="center", va="center", color=colour)
     return panel
 
 
 def heatmap_size(ranks: pd.DataFrame) -> tuple[float, float]:
-    """Tell how large a heat map has to be.
-
-    Parameters
-    ----------
-    ranks : pandas.DataFrame
-        As for `plot_rank_heatmap`.
-
-    Returns
-    -------
-    tuple of float
-        Width and height in inches.
-    """
+    """Return the width and height of a heat map in inches."""
     return 1.6 + 0.72 * ranks.shape[1], 0.7 + 0.27 * len(ranks)

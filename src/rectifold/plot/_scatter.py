@@ -1,4 +1,4 @@
-"""Rows in a plane: which of them are drawn and how, and what is in view."""
+"""Draw samples in the plane, and marks of those that were removed or spared."""
 
 from __future__ import annotations
 
@@ -16,107 +16,68 @@ from rectifold.plot._style import GREY, INK, MARKS, Entries, class_look
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Scene:
-    """What panels of the same rows have in common."""
+    """What the panels of a figure have in common."""
 
     record: Rectification
-    #: Where rows are: of shape (n_rows, 2).
+    #: Coordinates of all samples, of shape (n_samples, 2).
     points: Floats
-    #: Which rows are drawn.
+    #: Mask of the samples that are drawn.
     shown: Bools
-    #: The lower left and the upper right corner of what is in view.
+    #: The lower left and the upper right corner of the view.
     window: Floats
-    #: The area of a row of the largest class, in square points.
+    #: Marker area of the largest class, in square points.
     size: float
 
     @property
-    def out_of_view(self) -> int:
-        """How many rows are outside the window."""
+    def n_out_of_view(self) -> int:
+        """Number of samples outside the window."""
         outside = (self.points < self.window[0]) | (self.points > self.window[1])
         return int(outside.any(axis=1).sum())
 
 
-def set_scene(record: Rectification, points: Floats, sample: Bools) -> Scene:
-    """Choose what to draw and what is in view.
-
-    Parameters
-    ----------
-    record : Rectification
-        The record of a run.
-    points : ndarray of shape (n_rows, 2)
-        Where its rows are.
-    sample : ndarray of bool of shape (n_rows,)
-        Rows to draw, besides all that were removed or spared.
-
-    Returns
-    -------
-    Scene
-    """
+def make_scene(record: Rectification, points: Floats, sample: Bools) -> Scene:
+    """Return the scene of a random sample and all removed and spared samples."""
     marked = record.removed | record.spared
     shown = sample | marked
     size = float(np.clip(16_000 / shown.sum(), 4, 20))
     return Scene(record, points, shown, _window(points, marked), size)
 
 
-def draw_rows(
+def draw_samples(
     axes: Any, scene: Scene, rows: Bools, *, larger: float = 1.0, fade: float = 1.0
 ) -> None:
-    """Draw rows in the colours and shapes of their classes.
-
-    Parameters
-    ----------
-    axes : matplotlib.axes.Axes
-        Where.
-    scene : Scene
-        What there is to draw.
-    rows : ndarray of bool of shape (n_rows,)
-        Which rows.
-    larger, fade : float
-        Factors for the area and for the opacity.
-    """
+    """Draw samples by class; `larger` and `fade` are factors of their area and opacity."""
     sizes, codes = scene.record._target.sizes, scene.record._target.codes
-    for place, code in enumerate(size_order(sizes)):
+    for rank, code in enumerate(size_order(sizes)):
         colour, shape = class_look(scene.record, code)
         some = scene.points[rows & (codes == code)]
-        # The largest class is drawn first, and recedes: it would bury the others.
-        area, alpha = (scene.size, 0.5) if place == 0 else (1.8 * scene.size, 0.85)
+        # The largest class is drawn first and paler, so that it does not hide the others.
+        area, alpha = (scene.size, 0.5) if rank == 0 else (1.8 * scene.size, 0.85)
         looks: dict[str, Any] = {"s": larger * area, "alpha": fade * alpha, "linewidths": 0}
         axes.scatter(*some.T, c=colour, marker=shape, **looks)
 
 
 def draw_marks(axes: Any, scene: Scene, size: float, zorder: int = 4) -> Entries:
-    """Mark rows that were removed, by reason, or spared.
+    """Mark removed and spared samples, and return entries of a legend with their numbers.
 
-    Parameters
-    ----------
-    axes : matplotlib.axes.Axes
-        Where.
-    scene : Scene
-        What there is to draw.
-    size : float
-        Points that a mark is wide, where there is room.
-    zorder : int
-        Higher ones are in front.
-
-    Returns
-    -------
-    list of (matplotlib.lines.Line2D, str)
-        For a legend: the marks that there are, with their numbers.
+    `size` is the width of a mark in points; it is reduced if there are many.
     """
     record = scene.record
-    marked = int((record.removed | record.spared).sum())
-    # Hundreds of marks would be one blot.
-    size *= float(np.clip(np.sqrt(200 / max(1, marked)), 0.5, 1))
-    kinds = [
-        (f"removed: {reason}", record.removed & (record._decisions.reason == REASONS.index(reason)))
-        for reason in MARKS
+    n_marked = int((record.removed | record.spared).sum())
+    size *= float(np.clip(np.sqrt(200 / max(1, n_marked)), 0.5, 1))
+    kinds: list[tuple[str, Bools, dict[str, Any]]] = [
+        (
+            f"removed: {reason}",
+            record.removed & (record._decisions.reason == REASONS.index(reason)),
+            {"marker": shape, "ms": size, "mec": INK},
+        )
+        for reason, shape in MARKS.items()
     ]
-    looks = [{"marker": shape, "ms": size, "mec": INK} for shape in MARKS.values()]
-    kinds.append(("spared", record.spared))
-    looks.append({"marker": "o", "ms": 1.4 * size, "mec": GREY})
+    kinds.append(("spared", record.spared, {"marker": "o", "ms": 1.4 * size, "mec": GREY}))
     entries = []
-    for (name, rows), look in zip(kinds, looks, strict=True):
+    for name, rows, looks in kinds:
         (line,) = axes.plot(
-            *scene.points[rows].T, ls="none", mfc="none", mew=1.3, zorder=zorder, **look
+            *scene.points[rows].T, ls="none", mfc="none", mew=1.3, zorder=zorder, **looks
         )
         if rows.any():
             entries.append((line, f"{name} ({rows.sum():,})"))
@@ -124,7 +85,7 @@ def draw_marks(axes: Any, scene: Scene, size: float, zorder: int = 4) -> Entries
 
 
 def _window(points: Floats, needed: Bools) -> Floats:
-    """Find the corners of a view that a few rows far out do not shrink to a dot."""
+    """Return the corners of a view of nearly all samples, so that outliers do not shrink it."""
     low, high = np.quantile(points, (0.01, 0.99), axis=0)
     some = needed | (abs(points - (low + high) / 2) <= high - low).all(axis=1)
     low, high = points[some].min(axis=0), points[some].max(axis=0)

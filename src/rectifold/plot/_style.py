@@ -1,4 +1,4 @@
-"""How figures look: colours and shapes, names that fit, legends, and the panels themselves."""
+"""What all figures share: arguments, colours and shapes, names, legends and panels."""
 
 from __future__ import annotations
 
@@ -8,90 +8,94 @@ import numpy as np
 import numpy.typing as npt
 from matplotlib.lines import Line2D
 
+from rectifold._core.errors import Param, ParameterError
 from rectifold._core.rectification import Rectification
 from rectifold._core.utils import in_unicode
 from rectifold._core.votes import size_order
 
-#: Paul Tol's bright colours, which the colour-blind can tell apart; the red is of his vibrant ones.
+#: Paul Tol's bright colours, safe for colour-blind readers; the red is from his vibrant ones.
 COLOURS = ("#4477aa", "#cc3311", "#228833", "#ccbb44", "#66ccee", "#aa3377")
-#: One shape more than colours, so that classes share both only from the 43rd on.
+#: One shape more than colours, so that only the 43rd class repeats a combination.
 SHAPES = ("o", "s", "^", "D", "*", "p", "h")
 INK, GREY = "#222222", "#777777"
-#: How removed rows are marked: shapes that no class has.
+#: Marks of removed samples by reason; no class has these shapes.
 MARKS = {"intrusion": "x", "ambiguity": "+", "deep noise": "v"}
-#: A dollar sign in a label is one.
+#: Labels may hold dollar signs.
 STYLE: dict[Any, Any] = {"text.parse_math": False}
-#: Handles of a legend, and what it says.
+#: Handles and texts of a legend.
 Entries: TypeAlias = list[tuple[Any, str]]
-#: Classes that a legend lists before it only counts the rest.
-_LISTED = 10
+#: Maximum number of classes in a legend.
+_MAX_LISTED = 10
+
+
+def record_of(gmr: Any) -> Rectification:
+    """Return the record of a fitted sampler, or the record passed."""
+    record = getattr(gmr, "rectification_", gmr)
+    if not isinstance(record, Rectification):
+        raise ParameterError(
+            "{} must be a GMR after fit_resample, or its Rectification, and is {}.",
+            Param("gmr"),
+            f"{gmr!r:.80}",
+        )
+    return record
 
 
 def class_look(record: Rectification, code: int) -> tuple[str, str]:
-    """Give the colour and the shape of a class: the largest always looks the same."""
-    place = int(np.flatnonzero(size_order(record._target.sizes) == code)[0])
-    return COLOURS[place % len(COLOURS)], SHAPES[place % len(SHAPES)]
+    """Return the colour and the shape of a class, by the rank of its size."""
+    rank = int(np.flatnonzero(size_order(record._target.sizes) == code)[0])
+    return COLOURS[rank % len(COLOURS)], SHAPES[rank % len(SHAPES)]
 
 
 def class_entries(record: Rectification) -> Entries:
-    """List classes and their roles for a legend, the largest first."""
+    """Return the classes and their roles for a legend, the largest first."""
     entries: Entries = []
-    for code in size_order(record._target.sizes)[:_LISTED]:
+    for code in size_order(record._target.sizes)[:_MAX_LISTED]:
         colour, shape = class_look(record, code)
         line = Line2D([], [], ls="none", marker=shape, color=colour, ms=7, mew=0)
-        entries.append((line, role_of(record, int(code))))
+        entries.append((line, class_name(record, int(code))))
     more = len(record.classes) - len(entries)
-    return [*entries, plain_entry(f"and {more} more")] if more else entries
+    return [*entries, text_entry(f"and {more} more")] if more else entries
 
 
-def plain_entry(text: str) -> tuple[Any, str]:
-    """Make an entry of a legend that is only text."""
+def text_entry(text: str) -> tuple[Any, str]:
+    """Return an entry of a legend without a symbol."""
     return Line2D([], [], ls="none"), text
 
 
-def role_of(record: Rectification, code: int) -> str:
-    """Name a class and its role."""
+def class_name(record: Rectification, code: int) -> str:
+    """Return the name of a class and its role."""
     return f"{short_name(record.classes[code])} ({record._setting.role(code)})"
 
 
-def short_name(label: Any, most: int = 28) -> str:
-    """Write a name of the caller's in one line that fits, with characters that can be drawn."""
+def short_name(label: Any, length: int = 28) -> str:
+    """Return a name in one line of at most `length` characters that can be drawn."""
     text = " ".join(in_unicode(str(label)).split())
-    return text if len(text) <= most else text[: most - 1] + "…"
+    return text if len(text) <= length else text[: length - 1] + "…"
 
 
 def add_legend(axes: Any, entries: Entries, below: float = -0.06, ncols: int = 1) -> None:
-    """Put a legend under a panel."""
+    """Add a legend below a panel."""
     place: dict[str, Any] = {"loc": "upper center", "bbox_to_anchor": (0.5, below), "ncols": ncols}
     handles = [handle for handle, _ in entries]
-    # Text is put in afterwards, as a legend leaves out what begins with an underscore.
+    # matplotlib omits entries that begin with an underscore, so texts are set afterwards.
     legend = axes.legend(handles, [" "] * len(entries), frameon=False, **place)
     for text, (_, name) in zip(legend.get_texts(), entries, strict=True):
         text.set_text(name)
 
 
 def make_panels(axes: Any, n: int, **subplots: Any) -> npt.NDArray[Any]:
-    """Give the caller's axes as an array of panels, or those of a new figure.
-
-    Parameters
-    ----------
-    axes : matplotlib.axes.Axes, sequence of them, or None
-        The caller's; None makes a figure.
-    n : int
-        How many panels there have to be.
-    **subplots
-        How a new figure is laid out, for `matplotlib.pyplot.subplots`.
-
-    Returns
-    -------
-    ndarray of n matplotlib.axes.Axes
-    """
+    """Return `axes` as an array of n panels, or those of a new figure with the given layout."""
     if axes is None:
-        # Pictures in a report are made without pyplot, which keeps every figure that it makes.
+        # The figures of reports are made without pyplot, which keeps every figure open.
         import matplotlib.pyplot as plt
 
         axes = plt.subplots(layout="constrained", squeeze=False, **subplots)[1]
     panels = np.asarray(axes, dtype=object).ravel()
     if len(panels) != n:
-        raise ValueError(f"axes must be {n} Axes here, one for every panel, and not {len(panels)}.")
+        raise ParameterError(
+            "{} must be {} Axes here, one per panel, and not {}.",
+            Param("axes"),
+            str(n),
+            str(len(panels)),
+        )
     return panels

@@ -1,4 +1,4 @@
-"""The report of a run: data first, then a page on which a person sees why each row went."""
+"""The report of a run: a dict of its contents, and an HTML page that shows them."""
 
 from __future__ import annotations
 
@@ -11,30 +11,31 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rectifold._core.errors import Param
 from rectifold._core.projection import check_embedding
 from rectifold._core.trace import rows_of
 from rectifold._core.utils import Ints
 from rectifold._io import FileError, check_outputs, write_whole
+from rectifold.report._contents import Contents, without_arrays
 from rectifold.report._messages import warnings_of
 from rectifold.report._page import render, render_summary
 from rectifold.report._subset import Budget
-from rectifold.report._summary import Material, plain
 
 if TYPE_CHECKING:
     from rectifold._core.rectification import Rectification
 
-TITLE = "What GMR did"
-#: Bytes of a page.
-LARGEST = 8_000_000
-#: A notebook keeps what it shows, so that its page holds less.
-IN_A_NOTEBOOK = Budget(drawn=4_000, marked=10_000, next=1_000, told=500, cells=20_000)
-#: Rows of which a smaller page would make no sense.
-_LEAST = 100
-_ENDINGS = (".html", ".htm", ".json")
+_TITLE = "What GMR did"
+#: Maximum size of a page in bytes.
+_MAX_BYTES = 8_000_000
+#: A notebook stores its output, so its page is smaller.
+_NOTEBOOK_BUDGET = Budget(drawn=4_000, marked=10_000, next=1_000, detailed=500, cells=20_000)
+#: A page that draws no more samples than this is not made smaller.
+_MIN_DRAWN = 100
+_SUFFIXES = (".html", ".htm", ".json")
 
 
 class Report:
-    """A report of one run, as data and as a page.
+    """A report on a run, as data and as an HTML page.
 
     It is made by `rectifold.Rectification.report`.
 
@@ -42,25 +43,27 @@ class Report:
     ----------
     record : Rectification
         The record of the run.
-    X : {array-like, dataframe, sparse matrix} of shape (n_rows, n_columns), default=None
-        Its rows; None takes those that the record holds.
-    embedding : array-like of shape (n_rows, 2), default=None
-        Where to draw every row.
+    X : {array-like, dataframe, sparse matrix} of shape (n_samples, n_columns), default=None
+        The samples to show. None takes the input of the run; a record from a pickle does
+        not have it.
+    embedding : array-like of shape (n_samples, 2), default=None
+        Coordinates at which samples are drawn. None takes the first two principal
+        components of the space.
     title : str, default=None
-        The headline.
-    notes : sequence of str
-        Warnings besides those that the record calls for.
-    command : sequence of str or None
-        The arguments of the command line that made the record, without thresholds.
-    positions : ndarray of int or None
-        The positions of the rows in the caller's table, if that has others too.
-    budget : Budget
-        How much the page may hold.
+        The heading.
+    notes : sequence of str, default=()
+        Warnings to show besides those about the record.
+    command : sequence of str, default=None
+        Arguments of the command that made the record, without the thresholds.
+    positions : ndarray of int of shape (n_samples,), default=None
+        Row numbers to show, ascending; None counts the samples from 0.
+    budget : Budget, default=None
+        Maximum numbers of samples and cells.
 
     Attributes
     ----------
     data : dict
-        All that the report shows.
+        The contents of the report: numbers, strings, lists, dicts and arrays.
 
     Examples
     --------
@@ -72,7 +75,7 @@ class Report:
     ...                            flip_y=0.05, random_state=0)
     >>> gmr = GMR()
     >>> X_clean, y_clean = gmr.fit_resample(X, y)
-    >>> report = gmr.rectification_.report(title="What became of my rows")
+    >>> report = gmr.rectification_.report(title="Which samples were removed")
     >>> report.data["summary"]["removed"], report.data["summary"]["spared"]
     (20, 13)
     >>> report.html()[:15]
@@ -96,12 +99,12 @@ class Report:
         positions: Ints | None = None,
         budget: Budget | None = None,
     ) -> None:
-        n_rows = len(record.certified)
+        n_samples = len(record.certified)
         self._record = record
-        self._X = rows_of(record._trace, n_rows, X)
-        self._embedding = None if embedding is None else check_embedding(embedding, n_rows)
-        self._told: dict[str, Any] = {
-            "title": title or TITLE,
+        self._X = rows_of(record._trace, n_samples, X)
+        self._options: dict[str, Any] = {
+            "embedding": None if embedding is None else check_embedding(embedding, n_samples),
+            "title": title or _TITLE,
             "notes": notes,
             "command": command,
             "positions": positions,
@@ -109,66 +112,57 @@ class Report:
         self._budget = budget or Budget()
 
     @cached_property
-    def _material(self) -> Material:
-        return Material(self._record, self._X, embedding=self._embedding, **self._told)
+    def _contents(self) -> Contents:
+        return Contents(self._record, self._X, **self._options)
 
     @cached_property
     def data(self) -> dict[str, Any]:
-        """All that the report shows."""
-        return self._material.summarise(self._budget)
+        """The contents of the report: numbers, strings, lists, dicts and arrays."""
+        return self._contents.within(self._budget)
 
     @cached_property
     def _page(self) -> str:
         budget, page = self._budget, render(self.data)
-        while len(page.encode()) > LARGEST and budget.drawn > _LEAST:
+        while len(page.encode()) > _MAX_BYTES and budget.drawn > _MIN_DRAWN:
             budget = budget.halved()
-            page = render(self._material.summarise(budget))
+            page = render(self._contents.within(budget))
         return page
 
     def html(self) -> str:
-        """Give the page.
+        """Return the page.
 
         Returns
         -------
         str
-            One HTML document with all that it needs inside. Where it would be larger than
-            8 MB, it holds fewer rows than `data`.
+            A single HTML document that works offline. If it would exceed 8 MB, it holds
+            fewer samples than `data`.
         """
         return self._page
 
     def json(self) -> str:
-        """Give the data behind the page as JSON.
+        """Return the data behind the page as JSON.
 
         Returns
         -------
         str
         """
-        return json.dumps(plain(self.data), allow_nan=False)
+        return json.dumps(without_arrays(self.data), allow_nan=False)
 
     def save(self, path: str | Path) -> None:
-        """Write the report.
+        """Write the report to a file.
 
         Parameters
         ----------
         path : str or Path
-            Ends in .html for the page, in .json for the data behind it.
+            Output file: ``.html`` for the page, or ``.json`` for the data behind it.
         """
         path = check_path(path)
         write_whole(path, self.content(path))
 
     def content(self, path: Path) -> bytes:
-        """Give what a file of this name shall hold.
+        """Return the content of a file with the name `path`; see `save`.
 
         :meta private:
-
-        Parameters
-        ----------
-        path : Path
-            As for `save`.
-
-        Returns
-        -------
-        bytes
         """
         return (self.json() if path.suffix.lower() == ".json" else self.html()).encode()
 
@@ -180,49 +174,29 @@ class Report:
 
 
 def notebook(record: Rectification) -> str | None:
-    """Write what a notebook shows of a record.
+    """Return HTML for a notebook: counts, warnings and, if the samples are at hand, the page.
 
-    Parameters
-    ----------
-    record : Rectification
-        The record.
-
-    Returns
-    -------
-    str or None
-        HTML: counts and warnings, and a smaller page in a frame where the rows are at hand. None,
-        so that text is shown instead, where Jinja2 is not installed.
+    Without Jinja2 it returns None, so that the notebook shows text instead.
     """
     if find_spec("jinja2") is None:
         return None
-    page, said = None, warnings_of(record)
+    page, messages = None, warnings_of(record)
     if record._trace is not None:
         try:
-            page = Report(record, budget=IN_A_NOTEBOOK).html()
-        except Exception as problem:
-            # A cell that shows a record must show something, whatever became of its rows.
-            said.append(f"The rows can't be shown: {problem}")
-    return render_summary({"title": TITLE, "summary": record.summary(), "warnings": said}, page)
+            page = Report(record, budget=_NOTEBOOK_BUDGET).html()
+        except Exception as error:
+            # The input may have been changed since, and the counts can be shown anyway.
+            messages.append(f"The samples can't be shown: {error}")
+    data = {"title": _TITLE, "summary": record.summary(), "warnings": messages}
+    return render_summary(data, page)
 
 
 def check_path(path: str | Path, name: str = "path") -> Path:
-    """Find whatever would keep a report from being written, before any work is done.
-
-    Parameters
-    ----------
-    path : str or Path
-        Where it goes.
-    name : str
-        What the caller calls it.
-
-    Returns
-    -------
-    Path
-    """
+    """Return the path of a report if it can be written, or raise an error; `name` is for errors."""
     path = Path(path)
-    if path.suffix.lower() not in _ENDINGS:
+    if path.suffix.lower() not in _SUFFIXES:
         raise FileError(
-            f"{name} {str(path)!r} must end in .html, for a page, or in .json, for its data"
+            "{} must end in .html, for the page, or in .json, for its data", Param(name, str(path))
         )
-    check_outputs({name: path}, tables=False)
+    check_outputs([(name, path)], tables=False)
     return path

@@ -1,4 +1,4 @@
-"""What a report says in words: what to beware of, and how to do the same again."""
+"""Warnings about a run, and the Python call and command that repeat it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import numpy as np
 from rectifold._core.accuracy import in_words
 from rectifold._core.rules import can_lose, cap, guarded
 from rectifold._core.target import named
-from rectifold.report._thresholds import alpha_is_idle
+from rectifold.report._thresholds import alpha_has_no_effect
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -23,186 +23,139 @@ if TYPE_CHECKING:
     from rectifold._core.rules import Thresholds
     from rectifold._core.summary import Setting
 
-#: Parameters of GMR that are options of the command line, under the same names.
+#: Parameters of GMR that are options of the command line under the same names.
 _OPTIONS = (
     *("n_neighbors", "metric", "metric_threshold", "epsilon", "min_minority"),
-    *("class_weight", "space", "engine", "device"),
-    *("target_recall", "time_budget", "random_state"),
+    *("class_weight", "engine", "random_state"),
 )
+#: Parameters that have sliders on the page.
+_THRESHOLDS = ("alpha", "beta", "gamma")
 
 
-class Recorded(Protocol):
-    """What the record of a run tells, wherever it was made."""
-
-    @property
-    def classes(self) -> NDArray[Any]:
-        """The labels."""
-        ...
+class Record(Protocol):
+    """What `Rectification` and `rectifold.dask.Rectification` have in common."""
 
     @property
-    def _thresholds(self) -> Thresholds:
-        """What votes were compared with."""
-        ...
-
+    def classes(self) -> NDArray[Any]: ...
     @property
-    def _setting(self) -> Setting:
-        """How the run was made."""
-        ...
-
+    def _thresholds(self) -> Thresholds: ...
     @property
-    def accuracy(self) -> Accuracy | None:
-        """How good approximate neighbours are."""
-        ...
-
-    def summary(self) -> dict[str, Any]:
-        """Count what happened."""
-        ...
+    def _setting(self) -> Setting: ...
+    @property
+    def accuracy(self) -> Accuracy | None: ...
+    def summary(self) -> dict[str, Any]: ...
 
 
-def warnings_of(record: Recorded) -> list[str]:
-    """Say what whoever reads a record should beware of.
-
-    Parameters
-    ----------
-    record : Rectification
-        The record of a run, on one machine or on a cluster.
-
-    Returns
-    -------
-    list of str
-        One or two sentences each, the most important first.
-    """
+def warnings_of(record: Record) -> list[str]:
+    """Return what a reader of the record should know, the most important first."""
     facts = record.summary()
-    classes, thresholds = record.classes, record._thresholds
+    classes, thresholds, setting = record.classes, record._thresholds, record._setting
     sizes = np.array([one["before"] for one in facts["classes"]])
     if guarded(sizes, thresholds.min_minority):
-        least = int(sizes.argmin())
+        smallest = int(sizes.argmin())
         return [
-            f"The guard was triggered: class {named(classes[least])} has {sizes[least]:,} rows, "
-            f"fewer than min_minority = {thresholds.min_minority}, so nothing was cleaned."
+            f"Class {named(classes[smallest])} has {sizes[smallest]:,} samples, fewer than "
+            f"min_minority = {thresholds.min_minority}, so nothing was cleaned."
         ]
-    said = []
-    accuracy = record.accuracy
-    if accuracy is not None:
-        own = record._setting.engine == "approximate"
-        whose = "approximate" if own else f"those that {record._setting.engine} found"
-        missed = ""
-        if accuracy.met is False:
-            missed = f"target_recall = {accuracy.target:g} was not met. "
-        # A search of the caller's own is nothing to beware of if it is exact.
-        if own or accuracy.recall.value < 1:
-            said.append(f"{missed}Neighbours are {whose}: {in_words(accuracy.to_dict())}.")
+    messages = [*_on_accuracy(record)]
     if not facts["removed"]:
-        said.append("Nothing was removed: no row met the thresholds.")
-    for code, label in enumerate(classes):
-        large = can_lose(code, sizes, thresholds.min_minority)
-        if not large and record._setting.role(code) != "untouched":
-            said.append(
-                f"Class {named(label)} has {sizes[code]:,} rows, fewer than min_minority = "
-                f"{thresholds.min_minority}, and loses nothing."
+        messages.append("Nothing was removed: no sample met the thresholds.")
+    for code, (label, size) in enumerate(zip(map(named, classes), sizes, strict=True)):
+        role, one = setting.role(code), facts["classes"][code]
+        spared = f"{_count(one['spared'], 'candidate')} {_was(one['spared'])} spared"
+        if role != "untouched" and not can_lose(code, sizes, thresholds.min_minority):
+            messages.append(
+                f"Class {label} has {size:,} samples, fewer than min_minority = "
+                f"{thresholds.min_minority}, so none of them can be removed."
             )
-            continue
-        spared, removed = (facts["classes"][code][what] for what in ("spared", "removed"))
-        if not spared:
-            continue
-        if record._setting.role(code) == "protected":
-            most = cap(thresholds.gamma, int(sizes[code]))
-            said.append(
-                f"The cap of class {named(label)} was reached: {_spared(spared)}. "
-                f"gamma = {thresholds.gamma:g} lets {_rows(most)} of {sizes[code]:,} go, and "
-                f"{spared + removed:,} met the threshold."
+        elif one["spared"] and role == "protected":
+            messages.append(
+                f"The cap of class {label} was reached: {spared}. gamma = {thresholds.gamma:g} "
+                f"allows {_count(cap(thresholds.gamma, int(size)), 'removal')} out of {size:,} "
+                f"samples, and there were {_count(one['spared'] + one['removed'], 'candidate')}."
             )
-        else:
-            said.append(
-                f"Class {named(label)} reached its floor: {_spared(spared)}, so that it "
-                "does not fall below the largest class that is not strict."
+        elif one["spared"]:
+            messages.append(
+                f"The floor of class {label} was reached: {spared}, so that the class does not "
+                "become smaller than the largest class that is not strict."
             )
-    left = np.array([one["after"] for one in facts["classes"]])
-    emptied = [named(label) for label in classes[left == 0]]
+    emptied = [
+        named(label)
+        for label, one in zip(classes, facts["classes"], strict=True)
+        if not one["after"]
+    ]
     if emptied:
-        said.append(f"No row is left of class {', '.join(emptied)}.")
-    if alpha_is_idle(sizes, record._setting.strict) and thresholds.alpha <= 0.5:
-        said.append(
-            f"alpha = {thresholds.alpha:g} has no effect: with two classes, a row whose own vote "
-            "is below a half is predicted to be of the other class, and goes for that already. "
-            "Only above 0.5 does alpha remove more."
+        messages.append(f"All samples of class {', '.join(emptied)} were removed.")
+    if alpha_has_no_effect(sizes, setting.strict) and thresholds.alpha <= 0.5:
+        messages.append(
+            f"alpha = {thresholds.alpha:g} has no effect: with two classes, a sample whose own "
+            "vote is below 0.5 is predicted to be of the other class, so it is removed as an "
+            "intrusion for any alpha. Only values above 0.5 remove more samples."
         )
-    return said
+    return messages
 
 
-def _spared(count: int) -> str:
-    return "1 candidate was spared" if count == 1 else f"{count:,} candidates were spared"
+def _on_accuracy(record: Record) -> list[str]:
+    """Return a message on approximate neighbours, unless they come from an exact search object."""
+    accuracy, engine = record.accuracy, record._setting.engine
+    if accuracy is None or (engine != "approximate" and accuracy.recall.value == 1):
+        return []
+    source = "approximate" if engine == "approximate" else f"those found by {engine}"
+    missed = ""
+    if accuracy.met is False:
+        missed = f"recall = {accuracy.target:g} was not reached. "
+    return [f"{missed}Neighbours are {source}: {in_words(accuracy.to_dict())}."]
 
 
-def _rows(count: int) -> str:
-    return "1 row" if count == 1 else f"{count:,} rows"
+def _count(n: int, noun: str) -> str:
+    return f"{n:,} {noun}" if n == 1 else f"{n:,} {noun}s"
 
 
-def python_call(record: Rectification) -> list[list[str]]:
-    """Give the arguments of the sampler that a page writes beside those of its levers.
+def _was(n: int) -> str:
+    return "was" if n == 1 else "were"
 
-    Parameters
-    ----------
-    record : Rectification
-        The record of a run.
 
-    Returns
-    -------
-    list of [str, str]
-        Names and values, as one would write them.
+def python_arguments(record: Rectification) -> list[list[str]]:
+    """Return names and values of the sampler's arguments, besides the thresholds, as in Python."""
+    arguments = record._setting.arguments
+    return [[name, text] for name, text in arguments.items() if name not in _THRESHOLDS]
+
+
+def command_line(record: Rectification, command: Sequence[str] | None) -> dict[str, Any]:
+    """Return "text", the command without thresholds, and "unsupported", what it can't express.
+
+    `command` holds the arguments of the command that made the record, or is None.
     """
-    own = ("alpha", "beta", "gamma")
-    return [[name, text] for name, text in record._setting.arguments.items() if name not in own]
-
-
-def command_line(record: Rectification, given: Sequence[str] | None) -> dict[str, Any]:
-    """Give the command line that a page writes before the options of its levers.
-
-    Parameters
-    ----------
-    record : Rectification
-        The record of a run.
-    given : sequence of str or None
-        The arguments of the command that made the record, if one did, without those thresholds.
-
-    Returns
-    -------
-    dict
-        "text", and "without": arguments of the sampler that no option can express.
-    """
-    if given is not None:
-        return {"text": shlex.join(["rectifold", *given]), "without": []}
+    if command is not None:
+        return {"text": shlex.join(["rectifold", *command]), "unsupported": []}
     words = ["rectifold", "clean", "TABLE.csv", "--target", "LABEL", "-o", "CLEANED.csv"]
-    without = []
+    unsupported = []
     arguments = dict(record._setting.arguments)
-    # The command line makes sense of messy tables by default, the sampler takes numbers.
+    # The defaults differ: "auto" on the command line, None in Python.
     space = arguments.pop("space", "None").strip("'")
-    if space == "None":
-        words += ["--space", "none"]
-    elif space == "heom":
+    if space == "heom":
         words += ["--space", "heom"]
     elif space != "auto":
-        without.append(f"space={space}")
         words += ["--space", "none"]
-    only = arguments.pop("sampling_strategy", "")
+        unsupported += [f"space={space}"] if space != "None" else []
+    strategy = arguments.pop("sampling_strategy", "")
     try:
-        labels = ast.literal_eval(only) if only.startswith("[") else []
+        labels = ast.literal_eval(strategy) if strategy.startswith("[") else []
     except (SyntaxError, ValueError):  # labels such as dates
         labels = []
     words += [word for label in labels for word in ("--only", str(label))]
-    if only and not labels:
-        without.append(f"sampling_strategy={only}")
+    if strategy and not labels:
+        unsupported.append(f"sampling_strategy={strategy}")
     for name, text in arguments.items():
         value = text.strip("'")
-        if name in ("alpha", "beta", "gamma", "n_jobs"):
+        if name in (*_THRESHOLDS, "n_jobs"):
             continue
         if (
             name in _OPTIONS
-            and value != "None"
+            and value not in ("None", "precomputed")
             and re.fullmatch(r"[\w.:+-]+", value)
-            and value != "precomputed"
         ):
             words += [f"--{name.replace('_', '-')}", value]
         else:
-            without.append(f"{name}={text}")
-    return {"text": shlex.join(words), "without": without}
+            unsupported.append(f"{name}={text}")
+    return {"text": shlex.join(words), "unsupported": unsupported}

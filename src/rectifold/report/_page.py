@@ -1,4 +1,4 @@
-"""The dict of a report becomes one HTML page that needs nothing else and asks no server."""
+"""Render the contents of a report as a single HTML file that works offline."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from rectifold._core.accuracy import percent
 from rectifold._core.utils import in_unicode
 from rectifold.report._table import shown_label
 
-#: Scripts in the order in which they run; all but the first are ours, in one scope.
+#: The scripts of the page, in the order in which they run, all in one scope but the library.
 _LIBRARY = "echarts.min.js"
 _SCRIPTS = (
     "data.js",
@@ -26,17 +26,17 @@ _SCRIPTS = (
     "theme.js",
     "map.js",
     "confidence.js",
-    "levers.js",
-    "drawer.js",
+    "thresholds.js",
+    "details.js",
     "table.js",
     "columns.js",
     "main.js",
 )
-#: Beyond so many points, places are rounded to steps of a window that holds nearly all.
-_EXACT, _STEPS = 100_000, 65_535
-#: Rows beyond are drawn there: a page has single precision.
-_FARTHEST = 1e30
-#: How JavaScript calls arrays of these types.
+#: With more samples than this, coordinates are rounded to a grid of `_STEPS`.
+_MAX_EXACT, _STEPS = 100_000, 65_535
+#: Coordinates are clipped to this, since the page has single precision.
+_LARGEST = 1e30
+#: The JavaScript names of array types.
 _ARRAYS = {
     "uint8": "Uint8Array",
     "uint16": "Uint16Array",
@@ -47,18 +47,10 @@ _ARRAYS = {
 
 
 def render(data: dict[str, Any]) -> str:
-    """Write the page.
+    """Return the page of a report, from `Contents.within`.
 
-    Parameters
-    ----------
-    data : dict
-        From `rectifold.report._summary.Material.summarise`.
-
-    Returns
-    -------
-    str
-        HTML with styles, scripts and data inside. All that is the caller's is escaped, and the
-        browser is told to run no script but these and to load nothing.
+    Text from the data is escaped, and the browser is told to run these scripts only and to load
+    nothing.
     """
     facts, arrays = _packed(data)
     scripts = [_asset(_LIBRARY), _own_scripts()]
@@ -78,19 +70,9 @@ def render(data: dict[str, Any]) -> str:
 
 
 def render_summary(data: dict[str, Any], page: str | None) -> str:
-    """Write what happened as a piece of HTML for a notebook, with the page in a frame below.
+    """Return the summary as HTML for a notebook, with the page in a frame below it if there is one.
 
-    Parameters
-    ----------
-    data : dict
-        From `rectifold.report._summary.Material.summarise`; without a page, "title", "summary" and
-        "warnings" of it are enough.
-    page : str or None
-        The page.
-
-    Returns
-    -------
-    str
+    `data` needs the keys "title", "summary" and "warnings".
     """
     template = _environment().get_template("notebook.html.jinja")
     return in_unicode(template.render(data=data, page=page))
@@ -111,10 +93,8 @@ def _own_scripts() -> str:
 def _environment() -> Any:
     try:
         from jinja2 import Environment, FunctionLoader, StrictUndefined
-    except ImportError as problem:
-        raise ImportError(
-            "a report needs Jinja2: pip install 'rectifold[report]' installs it."
-        ) from problem
+    except ImportError as error:
+        raise ImportError("a report needs Jinja2: pip install 'rectifold[report]'.") from error
     environment = Environment(
         autoescape=True,
         trim_blocks=True,
@@ -131,17 +111,16 @@ def _environment() -> Any:
 
 def _percent(part: float, whole: float) -> str:
     share = 100 * part / whole if whole else 0.0
-    # 0.0 % would say that none went.
+    # 0.0 % would look like none.
     return f"{share:.1f} %" if share >= 0.05 or not part else "< 0.1 %"
 
 
 def _hash(script: str) -> str:
-    # A browser hashes what stands between the tags.
     return "sha256-" + base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
 
 
 def _packed(data: dict[str, Any]) -> tuple[str, str]:
-    """Give the dict as compressed JSON that refers to arrays, and the arrays beside it."""
+    """Return the contents as compressed JSON with references to arrays, and the arrays."""
     parts: list[bytes] = []
     length = 0
 
@@ -153,29 +132,33 @@ def _packed(data: dict[str, Any]) -> tuple[str, str]:
             return [refer(part) for part in value]
         if not isinstance(value, np.ndarray):
             return value
-        delta = value.dtype == np.int64
-        if delta:
-            # Row numbers ascend, and steps between them are small.
+        is_delta = value.dtype == np.int64
+        if is_delta:
+            # Row numbers ascend, and the differences between them are small.
             value = np.diff(value, prepend=0).astype(np.int32)
         content = np.ascontiguousarray(value).astype(value.dtype.newbyteorder("<")).tobytes()
         content += bytes(-len(content) % 8)
+        start = length
         parts.append(content)
         length += len(content)
-        start = length - len(content)
-        return {"array": _ARRAYS[value.dtype.name], "start": start, "n": value.size, "steps": delta}
+        name = _ARRAYS[value.dtype.name]
+        return {"array": name, "start": start, "n": value.size, "is_delta": is_delta}
 
-    facts = refer({**data, "points": _with_few_bytes(data["points"])})
+    facts = refer({**data, "points": _quantised(data["points"])})
     text = json.dumps(facts, allow_nan=False, separators=(",", ":"))
     return _compressed(text.encode()), _compressed(b"".join(parts))
 
 
-def _with_few_bytes(points: dict[str, Any]) -> dict[str, Any]:
-    """Write places in few bytes: in steps of a scale, from a low end; of many, confidence too."""
+def _quantised(points: dict[str, Any]) -> dict[str, Any]:
+    """Return points with coordinates in few bytes: ``low + step * coordinate`` by "scale".
+
+    With many points, confidence is quantised too.
+    """
     if points["axes"] is None:
         return points
-    places = np.clip(np.column_stack((points["x"], points["y"])), -_FARTHEST, _FARTHEST)
-    if len(places) <= _EXACT:
-        # From the low end, so that single precision is enough wherever that lies.
+    places = np.clip(np.column_stack((points["x"], points["y"])), -_LARGEST, _LARGEST)
+    if len(places) <= _MAX_EXACT:
+        # From the lowest value, so that single precision is enough far from zero too.
         low = places.min(axis=0)
         step = np.ones(2)
         coded = (places - low).astype(np.float32)
@@ -191,5 +174,5 @@ def _with_few_bytes(points: dict[str, Any]) -> dict[str, Any]:
 
 
 def _compressed(content: bytes) -> str:
-    # Without the time, so that the same report is the same file.
+    # Without a time stamp, so that the same report is the same file.
     return base64.b64encode(gzip.compress(content, 6, mtime=0)).decode()

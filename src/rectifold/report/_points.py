@@ -1,4 +1,4 @@
-"""The rows of a page: where they are drawn, what is told of them, and who voted on them."""
+"""Describe the samples of a page: coordinates, votes, columns and neighbours."""
 
 from __future__ import annotations
 
@@ -6,107 +6,93 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rectifold._core.projection import Picture
+from rectifold._core.projection import Projection
 from rectifold._core.utils import Ints
 from rectifold._core.votes import weigh
-from rectifold.report._subset import Budget, Choice
+from rectifold.report._subset import Budget, Subset
 from rectifold.report._table import Columns, shown
 
 if TYPE_CHECKING:
     from rectifold._core.rectification import Rectification
 
-#: Rows for which a page holds the labels of neighbours.
-_LABELLED = 50_000
-#: A page has single precision.
+#: Maximum number of samples of a page with the labels of their neighbours.
+_MAX_LABELLED = 50_000
+#: The page has single precision.
 _LARGEST = float(np.finfo(np.float32).max)
 
 
-def points_of(
-    record: Rectification, choice: Choice, drawn: Picture | None, positions: Ints | None
+def describe_samples(
+    record: Rectification, subset: Subset, projection: Projection | None, positions: Ints | None
 ) -> dict[str, Any]:
-    """Describe the rows of a page, one entry each.
+    """Return arrays with one entry per sample of the page, and facts about all of them.
 
-    Parameters
-    ----------
-    record : Rectification
-        The record of a run.
-    choice : Choice
-        The rows.
-    drawn : Picture or None
-        Where they are drawn, if anywhere.
-    positions : ndarray of int or None
-        What the caller counts as their positions, ascending; None takes those in the record.
-
-    Returns
-    -------
-    dict
+    `positions` are the row numbers that the page shows, ascending; None shows those of the record.
     """
-    rows = choice.rows
+    rows = subset.rows
     codes = record._target.codes[rows]
     small = np.uint8 if len(record.classes) < 255 else np.uint16
-    of_class = np.bincount(codes[choice.drawn], minlength=len(record.classes))
-    named, labels = _labels_near(record, rows)
+    n_drawn = np.bincount(codes[subset.drawn], minlength=len(record.classes))
+    at, labels = _neighbour_labels(record, rows)
     points: dict[str, Any] = {
         "row": (rows if positions is None else positions[rows]).astype(np.int64),
         "class": codes.astype(small),
         "predicted": record._votes.predicted[rows].astype(small),
-        "drawn": choice.drawn.astype(np.uint8),
-        "question": choice.question.astype(np.int32),
+        "drawn": subset.drawn.astype(np.uint8),
+        "removable": subset.removable.astype(np.int32),
         "confidence": record.confidence[rows].astype(np.float32),
-        # All its neighbours carry its own label.
-        "agreed": (record.confidence[rows] == 1).astype(np.uint8),
-        # With two classes it is what confidence leaves.
+        # Rounded to single precision, a confidence just below 1 can become 1.
+        "unanimous": (record.confidence[rows] == 1).astype(np.uint8),
+        # Of two classes, it is 1 - confidence.
         "larger": (
             None if len(record.classes) == 2 else record._votes.larger[rows].astype(np.float32)
         ),
-        "near": named.astype(np.int32),
-        "near_labels": labels.astype(small),
-        "drawn_of_class": of_class.tolist(),
-        "marked": int((record.removed | record.spared)[rows].sum()),
-        "names": _names(record._index, rows, positions),
+        "neighbours_at": at.astype(np.int32),
+        "neighbour_labels": labels.astype(small),
+        "n_drawn": n_drawn.tolist(),
+        "n_marked": int((record.removed | record.spared)[rows].sum()),
+        "index": _index_labels(record._index, rows, positions),
         "axes": None,
-        "note": "Only distances were given, so there is nothing to draw: pass embedding=, an array "
-        "with two coordinates for every row.",
+        "note": "With metric='precomputed' samples have no coordinates, so there is no map: pass "
+        "embedding=, an array of shape (n_samples, 2).",
     }
-    if drawn is not None:
-        places = drawn.at(rows)
+    if projection is not None:
+        places = projection.at(rows)
         points |= {
             "x": places[:, 0],
             "y": places[:, 1],
-            "window": _window(places, choice),
-            "axes": [shown(name) for name in drawn.axes],
-            "note": drawn.note,
+            "window": _window(places, subset),
+            "axes": [shown(name) for name in projection.axes],
+            "note": projection.note,
         }
     return points
 
 
-def _labels_near(record: Rectification, rows: Ints) -> tuple[Ints, Ints]:
-    """Look up the labels of neighbours: where each row's are, or -1, and the labels."""
-    where = np.full(len(rows), -1)
-    nothing = np.empty((0, record._setting.n_neighbors), dtype=np.intp)
+def _neighbour_labels(record: Rectification, rows: Ints) -> tuple[Ints, Ints]:
+    """Return the codes of neighbours, and for each sample its position among them, or -1."""
+    at = np.full(len(rows), -1)
     if record._trace is None:
-        return where, nothing
+        return at, np.empty((0, record._setting.n_neighbors), dtype=np.intp)
     known, indices, _ = record._trace.neighbours.of(rows)
-    at = np.flatnonzero(known)[:_LABELLED]
-    where[at] = np.arange(len(at))
-    return where, record._target.codes[indices[:_LABELLED]]
+    some = np.flatnonzero(known)[:_MAX_LABELLED]
+    at[some] = np.arange(len(some))
+    return at, record._target.codes[indices[:_MAX_LABELLED]]
 
 
-def _names(index: Any, rows: Ints, positions: Ints | None) -> list[str] | None:
-    """Give the labels of rows in a frame's index, where those are more than their positions."""
+def _index_labels(index: Any, rows: Ints, positions: Ints | None) -> list[str] | None:
+    """Return the labels of samples in a pandas index, or None if they are the row numbers."""
     if index is None:
         return None
-    counted = np.arange(len(index)) if positions is None else positions
-    if np.array_equal(np.asarray(index), counted):
+    numbers = np.arange(len(index)) if positions is None else positions
+    if np.array_equal(np.asarray(index), numbers):
         return None
     return [shown(name) for name in index[rows]]
 
 
-def _window(places: Any, choice: Choice) -> list[list[float]]:
-    """Choose what is seen at first: nearly all rows, not the emptiness around a few far ones."""
+def _window(places: Any, subset: Subset) -> list[list[float]]:
+    """Return the first view of the map, in which a few outliers do not shrink the rest."""
     window = []
     for axis in places.T:
-        parts = [axis[choice.drawn], axis[choice.question >= 0]]
+        parts = [axis[subset.drawn], axis[subset.removable >= 0]]
         ends = [np.quantile(part, [0.005, 0.995]) for part in parts if len(part)]
         low, high = min(one[0] for one in ends), max(one[1] for one in ends)
         least, most = float(axis.min()), float(axis.max())
@@ -117,38 +103,23 @@ def _window(places: Any, choice: Choice) -> list[list[float]]:
     return window
 
 
-def told_of(
-    record: Rectification, choice: Choice, table: Columns, by_importance: Ints, budget: Budget
+def describe_details(
+    record: Rectification, subset: Subset, table: Columns, by_importance: Ints, budget: Budget
 ) -> dict[str, Any]:
-    """Tell about rows in full: their columns, and who voted on them.
+    """Return columns and neighbours of the detailed samples, and columns of the drawn ones.
 
-    Parameters
-    ----------
-    record : Rectification
-        The record of a run.
-    choice : Choice
-        The rows of the page.
-    table : Columns
-        All rows.
-    by_importance : ndarray of int
-        The columns, those that matter most first.
-    budget : Budget
-        How much the page may hold.
-
-    Returns
-    -------
-    dict
+    Drawn samples have only as many of the most important columns as the budget has cells for.
     """
-    told = choice.told
-    drawn = choice.rows[choice.drawn]
-    others = drawn[~np.isin(drawn, told)]
-    rows = np.concatenate((told, others))
+    detailed = subset.detailed
+    drawn = subset.rows[subset.drawn]
+    others = drawn[~np.isin(drawn, detailed)]
+    rows = np.concatenate((detailed, others))
     chosen = np.sort(by_importance[: budget.columns])
-    left = max(0, budget.cells - len(told) * len(chosen))
-    wide = {int(c) for c in by_importance[: left // max(1, len(others))]}
-    near: dict[str, Any] = {"known": np.zeros(len(told), dtype=np.uint8)}
+    left = max(0, budget.cells - len(detailed) * len(chosen))
+    of_all = {int(c) for c in by_importance[: left // max(1, len(others))]}
+    neighbours: dict[str, Any] = {"known": np.zeros(len(detailed), dtype=np.uint8)}
     if record._trace is not None:
-        known, indices, distances = record._trace.neighbours.of(told)
+        known, indices, distances = record._trace.neighbours.of(detailed)
         weights = weigh(
             distances,
             record._target.codes[indices],
@@ -156,23 +127,23 @@ def told_of(
             epsilon=record._setting.epsilon,
             class_weight=record._setting.class_weight,
         )
-        near = {
+        neighbours = {
             "known": known.astype(np.uint8),
-            "point": np.searchsorted(choice.rows, indices).astype(np.int32),
+            "point": np.searchsorted(subset.rows, indices).astype(np.int32),
             "distance": np.minimum(distances, _LARGEST).astype(np.float32),
             "weight": weights.astype(np.float32),
         }
     return {
-        # Positions among the points; the first `count` of them are told about in full.
-        "point": np.searchsorted(choice.rows, rows).astype(np.int32),
-        "count": len(told),
-        "confidence": record.confidence[told],
+        # Positions among the samples of the page; the first `count` of them are detailed.
+        "point": np.searchsorted(subset.rows, rows).astype(np.int32),
+        "count": len(detailed),
+        "confidence": record.confidence[detailed],
         "columns": [
             {
                 "name": shown(table.names[column]),
-                "values": table.plain(int(column), rows if int(column) in wide else told),
+                "values": table.plain(int(column), rows if int(column) in of_all else detailed),
             }
             for column in chosen
         ],
-        "neighbours": near,
+        "neighbours": neighbours,
     }

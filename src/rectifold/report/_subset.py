@@ -1,4 +1,4 @@
-"""Which rows a page holds: all that went or were spared, those that could go next, and a sample."""
+"""Choose the samples that a page holds."""
 
 from __future__ import annotations
 
@@ -7,103 +7,86 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rectifold._core.projection import sample_rows
+from rectifold._core.projection import sample_by_class
 from rectifold._core.utils import Bools, Ints
 
 if TYPE_CHECKING:
     from rectifold._core.rectification import Rectification
-    from rectifold.report._thresholds import Question
+    from rectifold.report._thresholds import Removable
 
-
-#: Kept rows that still make a picture.
-_ENOUGH = 5_000
+#: With more kept samples than this, a smaller page drops those first.
+_ENOUGH_DRAWN = 5_000
 
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """How much a page may hold."""
+    """Maximum numbers of samples and cells in a page."""
 
-    #: Rows that are drawn while they are kept.
+    #: Samples of all classes that are drawn while they are kept.
     drawn: int = 20_000
-    #: Rows that the run removed or spared: all of them, unless that is beyond all bounds.
+    #: Samples that the run removed or spared.
     marked: int = 400_000
-    #: Rows besides that other thresholds would remove, drawn once they do.
+    #: Samples that only other thresholds remove; they are drawn when those do.
     next: int = 10_000
-    #: Rows with all their columns and neighbours.
-    told: int = 4_000
-    #: Cells in all.
+    #: Samples with all their columns and neighbours.
+    detailed: int = 4_000
+    #: Cells of the table.
     cells: int = 250_000
-    #: Columns of a row.
+    #: Columns of a sample.
     columns: int = 40
 
     def halved(self) -> Budget:
-        """Give a smaller one; rows that the run removed or spared give way last."""
+        """Return a smaller budget; samples that the run removed or spared are dropped last."""
         return Budget(
             self.drawn // 2,
-            self.marked if self.drawn > _ENOUGH else self.marked // 2,
+            self.marked if self.drawn > _ENOUGH_DRAWN else self.marked // 2,
             self.next // 2,
-            self.told // 2,
+            self.detailed // 2,
             self.cells // 2,
             self.columns,
         )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Choice:
-    """The rows of a page."""
+class Subset:
+    """The samples of a page."""
 
-    #: Positions of all rows of the page, ascending.
+    #: Indices of the samples, ascending.
     rows: Ints
-    #: Of these, the rows that are drawn while they are kept.
+    #: For each, whether it is drawn while it is kept.
     drawn: Bools
-    #: Positions of the rows that are told about in full, the most suspicious first.
-    told: Ints
-    #: Where the rows of the page stand among the rows in question, one class after the other; -1
-    #: for those that never go.
-    question: Ints
+    #: For each, its position among the removable samples of all classes, or -1.
+    removable: Ints
+    #: Indices of the samples with all their columns and neighbours, the most suspicious first.
+    detailed: Ints
 
 
-def choose_rows(record: Rectification, found: list[Question], budget: Budget) -> Choice:
-    """Choose the rows that a page holds.
-
-    Parameters
-    ----------
-    record : Rectification
-        The record of a run.
-    found : list of Question
-        The rows in question, class by class.
-    budget : Budget
-        How much the page may hold.
-
-    Returns
-    -------
-    Choice
-    """
+def choose_samples(record: Rectification, removable: list[Removable], budget: Budget) -> Subset:
+    """Choose samples: removed and spared ones, those that are removed next, and a random sample."""
     n = len(record.certified)
-    marked = np.flatnonzero(record.removed | record.spared)
-    question = np.full(n, -1, dtype=np.int64)
-    rows = np.concatenate([one.rows for one in found])
-    question[rows] = np.arange(len(rows))
+    is_marked = record.removed | record.spared
+    marked = np.flatnonzero(is_marked)
+    rows = np.concatenate([one.rows for one in removable])
+    position = np.full(n, -1, dtype=np.int64)
+    position[rows] = np.arange(len(rows))
     drawn = np.zeros(n, dtype=bool)
-    drawn[sample_rows(record._target.codes, record._target.sizes, budget.drawn)] = True
-    # Those that went come first, then by how little their neighbours vouch for them.
-    rest = rows[~(record.removed | record.spared)[rows]]
+    drawn[sample_by_class(record._target.codes, record._target.sizes, budget.drawn)] = True
+    rest = rows[~is_marked[rows]]
     upcoming = rest[np.argsort(record.confidence[rest], kind="stable")[: budget.next]]
     held = drawn.copy()
-    held[_some(marked, budget.marked)] = True
+    held[_at_most(marked, budget.marked)] = True
     held[upcoming] = True
-    went = marked[np.lexsort((marked, record.confidence[marked], ~record.removed[marked]))]
-    told = np.concatenate((went, upcoming))[: budget.told]
-    held[told] = True
+    # Removed samples come before spared ones, each by ascending confidence.
+    ordered = marked[np.lexsort((marked, record.confidence[marked], ~record.removed[marked]))]
+    detailed = np.concatenate((ordered, upcoming))[: budget.detailed]
+    held[detailed] = True
     if record._trace is not None:
-        # So that a row can be shown among those that voted on it.
-        held[record._trace.neighbours.of(told)[1].ravel()] = True
-    kept = np.flatnonzero(held)
-    return Choice(kept, drawn[kept], told, question[kept])
+        # The page shows a sample among its neighbours.
+        held[record._trace.neighbours.of(detailed)[1].ravel()] = True
+    rows = np.flatnonzero(held)
+    return Subset(rows, drawn[rows], position[rows], detailed)
 
 
-def _some(rows: Ints, most: int) -> Ints:
-    """Take rows at random, the same each time, where there are too many."""
-    if len(rows) <= most:
-        return rows
-    return np.random.default_rng(0).choice(rows, most, replace=False)
+def _at_most(rows: Ints, n: int) -> Ints:
+    """Return up to `n` of the samples, at random but always the same."""
+    return rows if len(rows) <= n else np.random.default_rng(0).choice(rows, n, replace=False)

@@ -1,4 +1,4 @@
-// Columns: how removed rows differ from kept ones of their class.
+// Columns: differences between removed and kept samples of a class.
 
 function makeColumns(page) {
   const { data } = page, compared = data.columns;
@@ -6,7 +6,7 @@ function makeColumns(page) {
   const note = document.getElementById("columns-note"), more = document.getElementById("column-more");
   let chosen = 0, charts = [];
   if (!compared.length) {
-    note.textContent = "No class lost some of its rows and kept others, so there is nothing to compare.";
+    note.textContent = "There is no class with both removed and kept samples, so there is nothing to compare.";
     more.hidden = true;
     return { update() {}, redraw() {} };
   }
@@ -23,9 +23,9 @@ function makeColumns(page) {
     buttons.replaceChildren(...compared.map((other, place) => make("button", {
       type: "button", "aria-pressed": String(place === chosen), onclick: () => { chosen = place; draw(); buttons.children[place].focus(); },
     }, swatchOf(data, other.code), cut(other.label, 40))));
-    note.textContent = `${count(one.removed)} removed ${one.removed === 1 ? "row" : "rows"} beside ${count(one.kept)} kept of class ${cut(one.label, 60)}.` +
-      (one.removed < 10 ? " So few rows say little." : "") +
-      (one.columns.length < one.n_columns ? ` The ${one.columns.length} most different of ${one.n_columns} columns are listed.` : "");
+    note.textContent = `${samples(one.removed, "removed")} and ${count(one.kept)} kept ones of class ${cut(one.label, 60)}.` +
+      (one.removed < 10 ? " Differences between so few samples can be due to chance." : "") +
+      (one.columns.length < one.n_columns ? ` Listed are the ${one.columns.length} of ${one.n_columns} columns that differ most.` : "");
     charts.forEach((chart) => chart.dispose());
     charts = [];
     plots.replaceChildren();
@@ -39,13 +39,13 @@ function makeColumns(page) {
   }
 
   function plot(column, colour) {
-    const element = make("div", { class: "chart", role: "img", "aria-label": `Distribution of ${column.name} in kept and removed rows` });
+    const element = make("div", { class: "chart", role: "img", "aria-label": `Distribution of ${column.name} in kept and removed samples` });
     const [kept, removed] = sides(column);
     plots.append(make("figure", {}, make("figcaption", {}, make("strong", {}, cut(column.name, 60)), ` ${signed(column.difference)}`, make("br"),
       column.kind !== "category" ? `mean ${kept} kept, ${removed} removed`
         : column.level === undefined ? kept : `${kept} kept, ${percent(column.removed_share)} removed`,
       ...(column.removed_missing || column.kept_missing ? [`; missing ${percent(column.kept_missing)} and ${percent(column.removed_missing)}`] : []),
-      ...(column.cut ? ["; far-off values are in the outer bars"] : [])), element));
+      ...(column.cut ? ["; outliers are counted in the outer bars"] : [])), element));
     const chart = chartIn(element);
     charts.push(chart);
     const numbers = column.kind !== "category";

@@ -1,13 +1,13 @@
-// Confidence: a histogram for every class, with what becomes of its rows and the threshold drawn in.
+// Confidence: a histogram for each class by decision, with the threshold of the class.
 
 const MOST_CLASSES = 24;
 
 function makeConfidence(page) {
-  const { data, view } = page, { levers } = data, bars = data.confidence.bars;
+  const { data, view } = page, { thresholds } = data, bins = data.confidence.bins;
   const box = document.getElementById("histograms");
-  // Classes in which something can go come first.
+  // Classes with removable samples come first.
   const codes = [...data.largest_first].sort((a, b) => (
-    (levers.classes[b].at.length > 0) - (levers.classes[a].at.length > 0)
+    (thresholds.classes[b].limit.length > 0) - (thresholds.classes[a].limit.length > 0)
   )).slice(0, MOST_CLASSES);
   const charts = codes.map((code) => {
     const element = make("div", { class: "chart", role: "img" });
@@ -15,7 +15,7 @@ function makeConfidence(page) {
     box.append(make("figure", {}, caption, element));
     return { code, element, caption, chart: chartIn(element), seen: true, drawn: "" };
   });
-  // Charts that nobody sees are drawn once they are seen.
+  // Charts are drawn when they come into view.
   const watch = new IntersectionObserver((entries) => {
     for (const entry of entries) {
       const one = charts.find(({ element }) => element === entry.target);
@@ -26,55 +26,55 @@ function makeConfidence(page) {
   charts.forEach(({ element }) => watch.observe(element));
   addEventListener("beforeprint", () => charts.forEach(draw));
   if (codes.length < data.labels.length) {
-    box.after(make("p", { class: "hint" }, `${codes.length} of ${data.labels.length} classes are drawn: those in which rows are in question first.`));
+    box.after(make("p", { class: "hint" }, `${codes.length} of ${data.labels.length} classes are shown; those with removable samples come first.`));
   }
 
   function counted(code) {
-    const one = levers.classes[code];
-    const removed = new Array(bars).fill(0), spared = new Array(bars).fill(0);
-    for (let i = 0; i < one.at.length; i++) {
+    const one = thresholds.classes[code];
+    const removed = new Array(bins).fill(0), spared = new Array(bins).fill(0);
+    for (let i = 0; i < one.limit.length; i++) {
       const decision = view.now.decision[one.start + i];
-      if (decision === REMOVED) removed[one.bar[i]]++;
-      else if (decision === SPARED) spared[one.bar[i]]++;
+      if (decision === REMOVED) removed[one.bin[i]]++;
+      else if (decision === SPARED) spared[one.bin[i]]++;
     }
-    const kept = data.confidence.counts[code].map((all, bar) => all - removed[bar] - spared[bar]);
+    const kept = data.confidence.counts[code].map((all, bin) => all - removed[bin] - spared[bin]);
     return { kept, spared, removed };
   }
 
-  /** The threshold of a class on the axis of confidence, and what it is called. */
+  /** Return the threshold of a class on the axis of confidence, and its name. */
   function threshold(code) {
-    const one = levers.classes[code];
-    if (!one.can_change) return null;
-    if (one.role === "strict") return [levers.alpha.values[view.at.alpha], "α"];
-    if (one.role === "protected") return [1 - levers.beta.values[view.at.beta], "1 − β"];
+    const one = thresholds.classes[code];
+    if (!one.can_lose) return null;
+    if (one.role === "strict") return [thresholds.alpha.values[view.at.alpha], "α"];
+    if (one.role === "protected") return [1 - thresholds.beta.values[view.at.beta], "1 − β"];
     return null;
   }
 
   function draw(which) {
     const { code, chart, element, caption } = which;
-    const parts = counted(code), whole_ = data.confidence.counts[code];
+    const parts = counted(code), all = data.confidence.counts[code];
     const state = JSON.stringify([parts.removed, parts.spared, threshold(code), isDark()]);
     if (which.drawn === state) return;
     which.drawn = state;
-    const sorted = [...whole_].sort((a, b) => b - a);
-    // The rows that all neighbours agree with would flatten all others.
+    const sorted = [...all].sort((a, b) => b - a);
+    // The bar of unanimous votes would make all others invisible.
     const top = sorted[0] > 4 * Math.max(1, sorted[1]) ? Math.ceil(1.25 * Math.max(4, sorted[1])) : null;
-    const look = lookOf(data, code), line = threshold(code), one = levers.classes[code];
+    const look = lookOf(data, code), line = threshold(code), one = thresholds.classes[code];
     const stacked = (name, values, itemStyle) => ({
       name, type: "bar", stack: "all", data: values.map((value) => value || null), barCategoryGap: "8%", itemStyle, animation: false,
     });
-    const over = top === null ? [] : whole_.flatMap((all, bar) => (all > top ? [{ coord: [bar, top], value: count(all) }] : []));
+    const over = top === null ? [] : all.flatMap((n, bin) => (n > top ? [{ coord: [bin, top], value: count(n) }] : []));
     chart.setOption({
       animation: false,
       grid: { left: 44, right: 26, top: 24, bottom: 24 },
       tooltip: tooltip({
         trigger: "axis",
         formatter: (hits) => make("div", { class: "tip" },
-          make("strong", {}, `confidence ${(hits[0].dataIndex / bars).toFixed(2)} to ${((hits[0].dataIndex + 1) / bars).toFixed(2)}`),
+          make("strong", {}, `confidence ${(hits[0].dataIndex / bins).toFixed(2)} to ${((hits[0].dataIndex + 1) / bins).toFixed(2)}`),
           ...hits.map((hit) => make("p", {}, `${hit.seriesName}: ${count(hit.value ?? 0)}`))),
       }),
       xAxis: [
-        axis({ type: "category", data: whole_.map((_, bar) => bar), show: false }),
+        axis({ type: "category", data: all.map((_, bin) => bin), show: false }),
         axis({ type: "value", min: 0, max: 1, interval: 0.25, position: "bottom", splitLine: { show: false } }),
       ],
       yAxis: axis({ type: "value", max: top, minInterval: 1, splitNumber: 3, axisLabel: { color: css("--soft"), formatter: (value) => (value === top ? "" : count(value)) } }),

@@ -1,6 +1,6 @@
-// Data: what the page was given, unpacked.
+// Unpack the data of the page.
 
-/** Turn compressed text from the page into bytes. */
+/** Return the bytes of compressed text in the page. */
 async function unpacked(id) {
   const element = document.getElementById(id);
   const text = atob(element.textContent);
@@ -13,23 +13,23 @@ async function unpacked(id) {
 
 const ARRAYS = { Uint8Array, Uint16Array, Int32Array, Float32Array, Float64Array };
 
-/** Put arrays where the data refers to them. */
-function revived(value, buffer) {
+/** Replace references to arrays by the arrays. */
+function withArrays(value, buffer) {
   if (value === null || typeof value !== "object") return value;
-  if (Array.isArray(value)) return value[0] !== null && typeof value[0] === "object" ? value.map((part) => revived(part, buffer)) : value;
+  if (Array.isArray(value)) return value[0] !== null && typeof value[0] === "object" ? value.map((part) => withArrays(part, buffer)) : value;
   if (typeof value.array !== "string" || !(value.array in ARRAYS)) {
-    for (const key of Object.keys(value)) value[key] = revived(value[key], buffer);
+    for (const key of Object.keys(value)) value[key] = withArrays(value[key], buffer);
     return value;
   }
   const array = new ARRAYS[value.array](buffer, value.start, value.n);
-  if (value.steps) for (let i = 1; i < array.length; i++) array[i] += array[i - 1];
+  if (value.is_delta) for (let i = 1; i < array.length; i++) array[i] += array[i - 1];
   return array;
 }
 
-/** Read all that the page was given. */
+/** Return the data of the page. */
 async function read() {
   const [facts, arrays] = await Promise.all([unpacked("facts"), unpacked("arrays")]);
-  const data = revived(JSON.parse(new TextDecoder().decode(facts)), arrays);
+  const data = withArrays(JSON.parse(new TextDecoder().decode(facts)), arrays);
   const points = data.points;
   if (points.axes) {
     for (const [place, axis] of ["x", "y"].entries()) {
@@ -38,12 +38,12 @@ async function read() {
     }
   }
   if (points.confidence instanceof Uint16Array) points.confidence = Float32Array.from(points.confidence, (value) => value / 65_535);
-  // Where the rows in question of each class begin.
+  // The removable samples of a class follow those of the classes before it.
   let start = 0;
-  for (const one of data.levers.classes) {
+  for (const one of data.thresholds.classes) {
     one.start = start;
-    start += one.at.length;
+    start += one.limit.length;
   }
-  data.levers.total = start;
+  data.thresholds.total = start;
   return data;
 }

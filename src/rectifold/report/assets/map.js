@@ -1,9 +1,8 @@
-// Map: the rows of the page in two dimensions, what became of them, and who voted on one.
+// Map: samples in two dimensions by class and decision, and the neighbours of the chosen one.
 
-// Pixels around the plot; neighbours that a line is drawn from.
+// Pixels around the plot; maximum number of neighbours with a line.
 const MARGIN = { left: 58, right: 12, top: 10, bottom: 44 }, MOST_LINES = 50;
 
-/** Draw the map; `view` says what is shown and where it stands. */
 function makeMap(page) {
   const { data, view } = page, { points } = data;
   const element = document.getElementById("map"), note = document.getElementById("map-note");
@@ -14,7 +13,7 @@ function makeMap(page) {
     return { update() {}, redraw() {}, choose() {}, inView: () => null };
   }
   const chart = chartIn(element);
-  // The map would keep every turn of the wheel to itself; without Ctrl it belongs to the page.
+  // Without Ctrl, the wheel scrolls the page instead of zooming the map.
   element.addEventListener("wheel", (event) => { if (!event.ctrlKey && !event.metaKey) event.stopPropagation(); }, { capture: true });
   const byFinger = matchMedia("(pointer: coarse)").matches;
   const first = points.window;
@@ -29,15 +28,15 @@ function makeMap(page) {
   for (let i = 0; i < points.row.length; i++) {
     if ((points.drawn[i] || page.outcomeOf(i).decision !== KEPT) && (beyond(points.x[i], first[0]) || beyond(points.y[i], first[1]))) beyondView++;
   }
-  // For each series, which point each of its symbols is.
+  // The points of each series.
   const shown = {};
 
   const zoom = ([x, y]) => chart.dispatchAction({ type: "dataZoom", batch: [
     { dataZoomId: "x", startValue: x[0], endValue: x[1] }, { dataZoomId: "y", startValue: y[0], endValue: y[1] },
   ] });
-  /** How many marks the plot has room for. */
+  /** Return the number of marks that the plot has room for. */
   const room = () => CROWD * Math.min(1, (chart.getWidth() * chart.getHeight()) / (800 * 540));
-  /** What is in view, from the corners of the plot. */
+  /** Return the ranges of both axes that are in view. */
   function inView() {
     const [left, bottom] = chart.convertFromPixel("grid", [MARGIN.left, chart.getHeight() - MARGIN.bottom]);
     const [right, top] = chart.convertFromPixel("grid", [chart.getWidth() - MARGIN.right, MARGIN.top]);
@@ -89,16 +88,16 @@ function makeMap(page) {
     for (let i = 0; i < points.row.length; i++) {
       const code = points.class[i], outcome = page.outcomeOf(i);
       if (!view.classes.has(code) || !view.outcomes.has(outcome.id)) continue;
-      // Rows outside the sample are there for what becomes of them.
+      // Samples outside the random sample are drawn only if removed or spared.
       if (outcome.decision === KEPT && !points.drawn[i]) continue;
       if (outcome.decision !== KEPT) marked[outcome.id].push(i);
       else kept[code].push(i);
     }
-    // Marks that are out of view are in nobody's way.
+    // Marks out of view need no room.
     const [x, y] = isDrawn ? inView() : first;
     const seen = (i) => points.x[i] >= x[0] && points.x[i] <= x[1] && points.y[i] >= y[0] && points.y[i] <= y[1];
     const crowded = Object.values(marked).some((rows) => rows.length > room() && rows.filter(seen).length > room());
-    // A mark goes over the shape of its class; a speck would hide it.
+    // A mark is drawn over the shape of its class; a dot would hide it.
     if (!crowded) for (const rows of Object.values(marked)) for (const i of rows) kept[points.class[i]].push(i);
     return { kept, marked, crowded };
   }
@@ -127,43 +126,43 @@ function makeMap(page) {
     order.forEach((code, place) => {
       const look = lookOf(data, code);
       add(`class-${code}`, kept[code], {
-        symbol: look.shape, size: crowded || kept[code].length > (SIMPLE.has(look.shape) ? 30_000 : CROWD) ? SPECK : place ? size + 1.5 : size, colour: look.colour, opacity: crowded ? 0.4 : place ? 0.9 : 0.65, z: 2 + place, large: true,
+        symbol: look.shape, size: crowded || kept[code].length > (SIMPLE.has(look.shape) ? 30_000 : CROWD) ? DOT : place ? size + 1.5 : size, colour: look.colour, opacity: crowded ? 0.4 : place ? 0.9 : 0.65, z: 2 + place, large: true,
       });
     });
     for (const [id, rows] of Object.entries(marked)) {
       add(`mark-${id}`, rows, {
         ...(view.crowded
-          ? { symbol: "rect", size: SPECK, large: true }
+          ? { symbol: "rect", size: DOT, large: true }
           : { symbol: MARKS[id], size: id === "spared" ? size + 5 : size + 6, large: false }),
-        // Where specks lie over specks, how dark a place is says how many there are.
+        // Overlapping dots look darker.
         colour: markColour(id, view.crowded), opacity: view.crowded ? Math.max(0.12, Math.min(1, 8000 / rows.length)) : 1, z: 94 - Object.keys(MARKS).indexOf(id),
       });
     }
     chart.setOption({ series: [...series, ...chosenSeries()] });
     const drawn = [...kept, ...(crowded ? Object.values(marked) : [])].reduce((sum, rows) => sum + rows.length, 0);
-    element.setAttribute("aria-label", `Map of ${count(drawn)} rows. The table below has those that go or are spared.`);
+    element.setAttribute("aria-label", `Map of ${samples(drawn)}. The table below lists those that are removed or spared.`);
     const hidden = data.labels
-      .map((label, code) => [label, points.drawn_of_class[code], data.levers.classes[code].size])
+      .map((label, code) => [label, points.n_drawn[code], data.thresholds.classes[code].size])
       .filter(([, drawn, size_]) => drawn < size_)
-      .map(([label, drawn, size_]) => `${count(drawn)} of ${count(size_)} rows of class ${cut(label, 40)}`);
+      .map(([label, drawn, size_]) => `${count(drawn)} of ${samples(size_)} of class ${cut(label, 40)}`);
     const all = data.summary.removed + data.summary.spared;
-    const marks = points.marked < all
-      ? `of the ${count(all)} rows that this run removed or spared, ${count(points.marked)} are drawn`
-      : "every row that this run removed or spared is drawn";
+    const marks = points.n_marked < all
+      ? `of the ${samples(all)} that this run removed or spared, ${count(points.n_marked)} are drawn`
+      : "all samples that this run removed or spared are drawn";
     const sample = hidden.length
-      ? ` Kept rows are a sample, ${hidden.slice(0, 4).join(", ")}${hidden.length > 4 ? " and so on" : ""}; ${marks}, and all counts are exact.`
+      ? ` Of the kept samples a random sample is drawn, ${hidden.slice(0, 4).join(", ")}${hidden.length > 4 ? " and so on" : ""}; ${marks}. All counts are of the whole data.`
       : "";
-    const far = beyondView ? ` ${count(beyondView)} ${beyondView === 1 ? "row lies" : "rows lie"} outside the first view: All rows shows them.` : "";
-    const specks = crowded ? " There are so many marks that they are specks: zoom in, or hide some, for shapes and classes." : "";
-    note.replaceChildren(`${points.note}${sample}${far}${specks}`,
-      make("span", { class: "screen" }, ` ${byFinger ? "Tap" : "Drag to move, Ctrl and the wheel to zoom, click"} a row for its neighbours.`));
+    const far = beyondView ? ` ${samples(beyondView)} ${beyondView === 1 ? "is" : "are"} outside the initial view: All samples shows everything.` : "";
+    const dots = crowded ? " There are too many marks for their shapes, so they are drawn as dots: zoom in, or hide some." : "";
+    note.replaceChildren(`${points.note}${sample}${far}${dots}`,
+      make("span", { class: "screen" }, ` ${byFinger ? "Tap" : "Drag to move, use Ctrl and the wheel to zoom, click"} a sample to see its neighbours.`));
   }
 
-  /** Series for the row that was chosen; few change when none is. */
+  /** Return the series of the chosen sample and its neighbours, empty if none is chosen. */
   function chosenSeries() {
     const id = "chosen", point = view.chosen, near = point === null ? null : page.neighboursOf(point);
     const lines = [];
-    // Lines that were never drawn need not be emptied.
+    // Lines that were drawn before must be emptied.
     mostLines = Math.max(mostLines, Math.min(MOST_LINES, near?.length ?? 0));
     for (let place = 0; place < mostLines; place++) {
       const one = near?.[place];
@@ -190,7 +189,7 @@ function makeMap(page) {
     ];
   }
 
-  /** Show a row among those that voted on it. */
+  /** Show the chosen sample and its neighbours; zoom in on them if `move` is set. */
   function choose(move) {
     chart.setOption({ series: chosenSeries() });
     if (view.chosen === null || !move) return;
@@ -204,7 +203,7 @@ function makeMap(page) {
   }
 
   let waiting = null;
-  // Shapes come back where there is room for them.
+  // Zoomed in, there may be room for shapes.
   chart.on("datazoom", () => { clearTimeout(waiting); waiting = setTimeout(update, 150); });
   chart.on("click", (hit) => {
     const point = shown[hit.seriesId]?.[hit.dataIndex];
@@ -213,19 +212,19 @@ function makeMap(page) {
   return { update, redraw, choose, inView };
 }
 
-/** What is told about a row on hovering over it. */
+/** Return the tooltip of a sample. */
 function tipOf(page, point) {
   const { data } = page, { points, labels } = data;
   const facts = make("dl");
   const add = (name, value) => facts.append(make("dt", {}, cut(name, 40)), make("dd", {}, cut(value, 60)));
-  if (points.names) add("row", String(points.row[point]));
+  if (points.index) add("row", String(points.row[point]));
   add("confidence", share(points.confidence[point]));
   const cells = page.cellsOf(point);
   cells.slice(0, 8).forEach(([name, value]) => add(name, cell(value)));
   const body = make("div", { class: "tip" },
     make("strong", {}, page.titleOf(point)),
     make("p", {}, verdict(data, point, page.outcomeOf(point))), facts);
-  if (cells.length > 8) body.append(make("p", {}, `and ${cells.length - 8} more columns: click`));
-  body.append(make("p", {}, `Neighbours, nearest first: ${page.labelsNear(point)}`));
+  if (cells.length > 8) body.append(make("p", {}, `and ${cells.length - 8} more columns: click to see them`));
+  body.append(make("p", {}, `Neighbours, nearest first: ${page.neighbourLabels(point)}`));
   return body;
 }

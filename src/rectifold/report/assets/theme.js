@@ -1,10 +1,10 @@
-// Theme: colours and shapes, light and dark. Shape says what colour says, for eyes without it.
+// Theme: colours and shapes, light and dark. Classes differ in shape too, for colour-blind readers.
 
 const PALETTES = {
   light: ["#4477aa", "#cc3311", "#228833", "#b8860b", "#aa3377", "#1f9fbf", "#e0701a", "#707070"],
   dark: ["#7aa6d6", "#ff7f63", "#5dbb70", "#dcc45c", "#da82b6", "#7fd3ec", "#ffab66", "#b4b4b4"],
 };
-// Those that a canvas draws fast by the thousand.
+// Shapes that a canvas draws fast.
 const SIMPLE = new Set(["circle", "rect"]);
 const SHAPES = ["circle", "rect", "triangle", "diamond", "roundRect", "pin", "arrow"];
 // Marks are drawn over the shape of the class.
@@ -14,11 +14,10 @@ const MARKS = {
   "deep noise": "path://M-1,-.8L1,-.8L0,1ZM-.62,-.58L0,.54L.62,-.58Z",
   "spared": "path://M0,-1A1,1,0,1,1,0,1A1,1,0,1,1,0,-1ZM0,-.76A.76,.76,0,1,0,0,.76A.76,.76,0,1,0,0,-.76Z",
 };
-// Thousands of marks would be a blot, and slow to draw: then they are specks, told apart by how dark
-// they are, with or without colour vision. Symbols under four pixels are drawn as specks whatever
-// their shape.
-const CROWD = 1500, SPECK = 3;
-const CROWDED = { "intrusion": "--speck-1", "ambiguity": "--speck-2", "deep noise": "--speck-3", "spared": "--speck-4" };
+// Thousands of marks would overlap and be slow to draw: then they are dots that differ in lightness,
+// with or without colour vision. Symbols under four pixels are drawn as dots, whatever their shape.
+const CROWD = 1500, DOT = 3;
+const CROWDED = { "intrusion": "--dot-1", "ambiguity": "--dot-2", "deep noise": "--dot-3", "spared": "--dot-4" };
 const markColour = (id, crowded) => css(crowded ? CROWDED[id] : id === "spared" ? "--soft" : "--ink");
 const SVG = {
   circle: "M0,-1A1,1,0,1,1,0,1A1,1,0,1,1,0,-1Z", rect: "M-.9,-.9H.9V.9H-.9Z",
@@ -30,14 +29,14 @@ const SVG = {
 const css = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 const isDark = () => document.documentElement.dataset.theme === "dark";
 
-/** Tell colour and shape of a class by its place among them, the largest first. */
+/** Return colour and shape of a class by the rank of its size. */
 function lookOf(data, code) {
   const place = data.largest_first.indexOf(code);
   const colours = PALETTES[isDark() ? "dark" : "light"];
   return { place, colour: colours[place % colours.length], shape: SHAPES[place % SHAPES.length] };
 }
 
-/** Draw a shape or a mark in the size of text. */
+/** Return a shape or a mark in the size of text. */
 function swatch(path, colour) {
   const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
   svg.setAttribute("viewBox", "-1.1 -1.1 2.2 2.2");
@@ -63,7 +62,7 @@ function chartIn(element) {
   return chart;
 }
 
-/** Give what all axes have in common. */
+/** Return options of an axis with the common defaults. */
 function axis(more) {
   return {
     nameTextStyle: { color: css("--soft") },
@@ -79,7 +78,7 @@ const tooltip = (more) => ({
   confine: true, ...more,
 });
 
-/** Follow the system, until the reader says otherwise. */
+/** Follow the colour scheme of the system, until the reader chooses another. */
 function followTheme(redraw) {
   const button = document.getElementById("theme");
   const dark = matchMedia("(prefers-color-scheme: dark)");

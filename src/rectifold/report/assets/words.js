@@ -1,4 +1,4 @@
-// Words: numbers, names and sentences as the page writes them. All text becomes text nodes.
+// Format numbers, names and sentences. All text becomes text nodes.
 
 const OUTCOMES = [
   { id: "kept", name: "kept", decision: KEPT, reason: 0 },
@@ -7,19 +7,20 @@ const OUTCOMES = [
   { id: "deep noise", name: "removed: deep noise", decision: REMOVED, reason: DEEP_NOISE },
   { id: "spared", name: "spared", decision: SPARED },
 ];
-// What a decision and a reason come to.
+// The outcome by decision and reason.
 const OUTCOME = [
   OUTCOMES.slice(0, 1), OUTCOMES, [INTRUSION, INTRUSION, AMBIGUITY, DEEP_NOISE].map((reason) => ({ ...OUTCOMES[4], reason })),
 ];
 const REASONS = ["", "intrusion", "ambiguity", "deep noise"];
 const DECISIONS = ["kept", "removed", "spared"];
 
-const whole = new Intl.NumberFormat("en-US");
-const count = (number) => whole.format(number);
+const integers = new Intl.NumberFormat("en-US");
+const count = (number) => integers.format(number);
+const samples = (number, adjective = "") => `${count(number)} ${adjective && `${adjective} `}${number === 1 ? "sample" : "samples"}`;
 const share = (number) => number.toFixed(3);
 const cut = (text, most) => (text.length > most ? text.slice(0, most - 1) + "…" : text);
 
-/** Write a number with as many digits as one reads. */
+/** Format a number with up to five digits. */
 function figure(number) {
   if (Number.isInteger(number) && Math.abs(number) < 1e9) return String(number);
   const size = Math.abs(number);
@@ -27,13 +28,13 @@ function figure(number) {
   return String(Number(number.toPrecision(5)));
 }
 
-/** Write a number where there is little room. */
+/** Format a number with up to three digits. */
 const short = (number) => (Number.isInteger(number) && Math.abs(number) < 1e5 ? String(number) : figure(Number(number.toPrecision(3))));
 
-/** Write a cell of the caller's table, as it is. */
+/** Format a cell of the table. */
 const cell = (value) => (value === null || value === undefined ? "" : String(value));
 
-/** Read text that is a number. */
+/** Parse text that is a number; other text is NaN. */
 const NUMBER = /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i;
 const asNumber = (value) => (
   typeof value === "number" ? value
@@ -41,10 +42,10 @@ const asNumber = (value) => (
       : NUMBER.test(value) ? Number(value) : NaN
 );
 
-/** Keep a name from changing the direction of what is around it. */
-const own = (name) => `\u2068${cut(name, 60)}\u2069`;
+/** Isolate a name, so that it does not change the direction of the text around it. */
+const isolated = (name) => `\u2068${cut(name, 60)}\u2069`;
 
-/** Make an element; children that are no elements become text. */
+/** Make an element; children that are not elements become text. */
 function make(tag, attributes = {}, ...children) {
   const element = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) {
@@ -56,20 +57,20 @@ function make(tag, attributes = {}, ...children) {
   return element;
 }
 
-/** Say what becomes of a row, and why. */
+/** Return a sentence on the decision on a sample and its reason. */
 function verdict(data, point, now) {
   const { labels, points } = data;
   const label = labels[points.class[point]], predicted = labels[points.predicted[point]];
   const votes = `the vote for its own class is ${share(points.confidence[point])}`;
   const larger = `the vote for larger classes is ${share(points.larger ? points.larger[point] : 1 - points.confidence[point])}`;
   const neighbours = points.predicted[point] === points.class[point]
-    ? `Its neighbours agree that it is ${own(label)}; ${votes}`
-    : `Its neighbours predict ${own(predicted)}; ${votes}`;
+    ? `Its neighbours predict its own label, ${isolated(label)}; ${votes}`
+    : `Its neighbours predict ${isolated(predicted)}; ${votes}`;
   if (now.decision === KEPT) return `Kept. ${neighbours}.`;
-  const stays = now.decision === SPARED;
+  const spared = now.decision === SPARED;
   if (now.reason === DEEP_NOISE) {
-    return `${stays ? "A candidate, spared by the cap." : "Removed as deep noise."} Its neighbours predict ${own(predicted)}; ${larger}.`;
+    return `${spared ? "A candidate, spared because of the cap of its class." : "Removed as deep noise."} Its neighbours predict ${isolated(predicted)}; ${larger}.`;
   }
   const why = now.reason === INTRUSION ? "an intrusion" : "ambiguous";
-  return `${stays ? "A candidate, spared by the floor of its class." : `Removed as ${why}.`} ${neighbours}.`;
+  return `${spared ? "A candidate, spared because of the floor of its class." : `Removed as ${why}.`} ${neighbours}.`;
 }

@@ -1,20 +1,20 @@
-// Drawer: all about one row, and who voted on it.
+// Details: the columns and neighbours of the chosen sample, in a panel beside the page.
 
-function makeDrawer(page) {
+function makeDetails(page) {
   const { data, view } = page, { points, labels } = data;
-  const drawer = document.getElementById("drawer"), body = document.getElementById("drawer-body");
-  const title = document.getElementById("drawer-title");
+  const panel = document.getElementById("details"), body = document.getElementById("details-body");
+  const title = document.getElementById("details-title");
   let opener = null, openedAt = null;
 
   function close() {
     if (view.chosen === null) return;
     hide();
     page.choose(null);
-    // The table has been drawn again since: its button is another one.
+    // The table has been drawn again, with new buttons.
     const again = document.querySelector(`#table [data-point="${openedAt}"]`);
     (opener?.isConnected && opener !== document.body ? opener : again ?? document.getElementById("map")).focus();
   }
-  document.getElementById("drawer-close").addEventListener("click", close);
+  document.getElementById("details-close").addEventListener("click", close);
   addEventListener("keydown", (event) => { if (event.key === "Escape") close(); });
 
   function fill() {
@@ -29,14 +29,14 @@ function makeDrawer(page) {
       neighbours(point),
       ...(cells.length ? [make("h3", {}, "Columns"), make("table", {}, make("tbody", {}, ...cells.map(([name, value]) => (
         make("tr", {}, make("th", { scope: "row" }, name), make("td", { class: "cell" }, cell(value))))))),
-        ...(cells.length < data.n_columns ? [make("p", { class: "hint" }, `${cells.length} of ${data.n_columns} columns: those in which removed rows differ most.`)] : [])]
-        : [make("p", { class: "hint" }, "The columns of this row are not in this page.")]),
+        ...(cells.length < data.n_columns ? [make("p", { class: "hint" }, `${cells.length} of ${data.n_columns} columns: those in which removed samples differ most.`)] : [])]
+        : [make("p", { class: "hint" }, "This page does not hold the columns of this sample.")]),
     );
   }
 
   function neighbours(point) {
     const near = page.neighboursOf(point);
-    if (!near) return make("p", {}, `Nearest first: ${page.labelsNear(point)}`);
+    if (!near) return make("p", {}, `Nearest first: ${page.neighbourLabels(point)}`);
     const most = Math.max(...near.map((one) => one.weight));
     return make("table", { id: "neighbours" },
       make("thead", {}, make("tr", {}, ...["row", "label", "distance", "weight"].map((name) => make("th", { scope: "col", class: name === "label" ? "word" : null }, name)))),
@@ -50,20 +50,20 @@ function makeDrawer(page) {
   }
 
   function open(from) {
-    if (drawer.hidden) {
+    if (panel.hidden) {
       opener = from ?? document.activeElement;
       openedAt = view.chosen;
     }
-    drawer.hidden = false;
-    document.body.classList.add("drawn-aside");
+    panel.hidden = false;
+    document.body.classList.add("with-details");
     fill();
-    drawer.scrollTop = 0;
+    panel.scrollTop = 0;
     title.focus();
   }
-  /** Make room, and keep the row chosen. */
+  /** Hide the panel; the sample remains chosen. */
   function hide() {
-    drawer.hidden = true;
-    document.body.classList.remove("drawn-aside");
+    panel.hidden = true;
+    document.body.classList.remove("with-details");
   }
   return { open, close, hide, update: fill, redraw: fill };
 }

@@ -1,57 +1,55 @@
-// Levers: three thresholds to move, the counts that follow, and what to type to get the same.
+// Thresholds: three sliders, the counts that follow them, and the call and command that repeat them.
 
-const LEVERS = [
-  { id: "alpha", sign: "α", says: "A strict row goes when the vote for its own class is below this." },
-  { id: "beta", sign: "β", says: "A protected row is a candidate when the vote for larger classes is above this." },
-  { id: "gamma", sign: "γ", says: "The fraction of a protected class that may go, at most." },
+const SLIDERS = [
+  { id: "alpha", sign: "α", meaning: "A sample of a strict class is removed if the vote for its own class is below alpha." },
+  { id: "beta", sign: "β", meaning: "A sample of a protected class is a candidate if the vote for larger classes exceeds beta." },
+  { id: "gamma", sign: "γ", meaning: "Maximum fraction of a protected class that is removed." },
 ];
 
-function makeLevers(page) {
-  const { data, view } = page, { levers } = data;
-  const form = document.getElementById("levers");
+function makeThresholds(page) {
+  const { data, view } = page, { thresholds } = data;
+  const form = document.getElementById("thresholds");
   form.addEventListener("submit", (event) => event.preventDefault());
-  const inputs = LEVERS.map(({ id, sign, says }) => {
-    const range = make("input", { type: "range", id, min: 0, max: 1, step: 0.01, "aria-describedby": `${id}-says` });
+  const inputs = SLIDERS.map(({ id, sign, meaning }) => {
+    const range = make("input", { type: "range", id, min: 0, max: 1, step: 0.01, "aria-describedby": `${id}-meaning` });
     const number = make("input", { type: "number", min: 0, max: 1, step: 0.01, "aria-label": `${id}, as a number` });
-    const says_ = make("p", { id: `${id}-says` }, says);
-    form.append(make("div", { class: "lever" },
-      make("label", { for: id }, make("span", {}, `${sign} ${id}`), number), range, says_));
+    const text = make("p", { id: `${id}-meaning` }, meaning);
+    form.append(make("div", { class: "threshold" },
+      make("label", { for: id }, make("span", {}, `${sign} ${id}`), number), range, text));
     range.addEventListener("input", () => move(id, Number(range.value)));
     number.addEventListener("change", () => move(id, number.valueAsNumber));
-    return { id, range, number, says: says_, text: says };
+    return { id, range, number, text, meaning };
   });
   const back = make("button", { type: "button", class: "quiet", id: "as-run" }, "As in this run");
-  form.append(make("div", { class: "lever-end" }, back));
-  back.addEventListener("click", () => page.setLevers(page.ownPlaces()));
+  form.append(make("div", { class: "threshold-end" }, back));
+  back.addEventListener("click", () => page.setThresholds(page.placesOfRun()));
 
-  /** Take the nearest value of the grid; the run's own only if it is meant exactly. */
+  /** Take the nearest value of the grid; the value of the run only if it is entered exactly. */
   function move(id, wanted) {
-    const { values, own } = levers[id];
+    const { values, run } = thresholds[id];
     if (!Number.isFinite(wanted)) { update(); return; }
-    const value = wanted === own ? own : Math.round(Math.min(1, Math.max(0, wanted)) * levers.steps) / levers.steps;
-    page.setLevers({ ...view.at, [id]: values.indexOf(value) });
+    const value = wanted === run ? run : Math.round(Math.min(1, Math.max(0, wanted)) * thresholds.steps) / thresholds.steps;
+    page.setThresholds({ ...view.at, [id]: values.indexOf(value) });
   }
 
   function update() {
     const set = {};
-    for (const { id, range, number, says, text } of inputs) {
-      const value = levers[id].values[view.at[id]];
+    for (const { id, range, number, text, meaning } of inputs) {
+      const value = thresholds[id].values[view.at[id]];
       set[id] = value;
       range.value = value;
       range.setAttribute("aria-valuetext", String(value));
       number.value = value;
-      const own = levers[id].own;
-      const idle = id === "alpha" && levers.alpha_is_idle && value <= 0.5
-        ? " With two classes it has no effect up to 0.5." : "";
-      says.textContent = `${text}${idle} In this run: ${Number(own.toPrecision(6))}.`;
+      const note = id === "alpha" && thresholds.alpha_has_no_effect && value <= 0.5
+        ? " With two classes, values up to 0.5 have no effect." : "";
+      text.textContent = `${meaning}${note} In this run: ${Number(thresholds[id].run.toPrecision(6))}.`;
       number.title = `${value}; any value to three decimals`;
     }
     counts();
-    const isOwn = LEVERS.every(({ id }) => set[id] === levers[id].own);
-    back.disabled = isOwn;
-    // The defaults of GMR are left out, as one would.
-    const given = LEVERS.filter(({ id }) => set[id] !== levers[id].default);
-    const all = [...given.map(({ id }) => `${id}=${set[id]}`), ...data.python.map(([name, text]) => `${name}=${text}`)];
+    back.disabled = SLIDERS.every(({ id }) => set[id] === thresholds[id].run);
+    // Arguments that are the defaults of GMR are omitted.
+    const given = SLIDERS.filter(({ id }) => set[id] !== thresholds[id].default);
+    const all = [...given.map(({ id }) => `${id}=${set[id]}`), ...data.arguments.map(([name, text]) => `${name}=${text}`)];
     document.getElementById("call").textContent = `GMR(${all.join(", ")})`;
     document.getElementById("command").textContent = [data.command.text, ...given.map(({ id }) => `--${id} ${set[id]}`)].join(" ");
   }
@@ -60,26 +58,26 @@ function makeLevers(page) {
     const body = document.querySelector("#now tbody");
     const before = data.summary.classes;
     const total = { before: 0, after: 0, removed: 0, spared: 0 };
-    const line = (head, one, own) => make("tr", {}, make("th", { scope: "row", title: head.at(-1) }, ...head),
+    const line = (head, one, run) => make("tr", {}, make("th", { scope: "row", title: head.at(-1) }, ...head),
       ...["before", "after", "removed", "spared"].map((name) => (
-        make("td", { class: own && one[name] !== own[name] ? "changed" : null, "data-count": name }, count(one[name]))
+        make("td", { class: run && one[name] !== run[name] ? "changed" : null, "data-count": name }, count(one[name]))
       )));
     body.replaceChildren(...view.now.counts.map((one, code) => {
       const shown = { before: one.before, after: one.after, removed: one.before - one.after, spared: one.spared };
       for (const name of Object.keys(total)) total[name] += shown[name];
       return line([swatchOf(data, code), data.labels[code]], shown, before[code]);
     }), line(["all"], total, null));
-    const ran = data.summary.removed, more = total.removed - ran;
+    const more = total.removed - data.summary.removed;
     const after = view.now.counts.map((one) => one.after);
     const ratio = Math.min(...after) ? (Math.max(...after) / Math.min(...after)).toFixed(2) : "none: a class is empty";
-    const than = more === 0 ? "as many rows go as in this run" : `${count(Math.abs(more))} ${more > 0 ? "more" : "fewer"} ${Math.abs(more) === 1 ? "row goes" : "rows go"} than in this run`;
+    const than = more === 0 ? "as many samples are removed as in this run" : `${samples(Math.abs(more), more > 0 ? "more" : "fewer")} ${Math.abs(more) === 1 ? "is" : "are"} removed than in this run`;
     document.getElementById("change").textContent = `Imbalance ratio ${ratio}; ${than}.`;
   }
 
   const note = document.getElementById("command-note");
-  if (data.command.without.length) {
+  if (data.command.unsupported.length) {
     note.hidden = false;
-    note.textContent = `The command line has no option for ${data.command.without.join(", ")}: its result may differ.`;
+    note.textContent = `The command line has no option for ${data.command.unsupported.join(", ")}: its result may differ.`;
   }
   for (const button of document.querySelectorAll("[data-copy]")) {
     button.addEventListener("click", async () => {
@@ -99,7 +97,7 @@ function makeLevers(page) {
 
 const MOST_CHIPS = 40;
 
-/** Chips: which classes and which outcomes are shown. */
+/** Make the check boxes for the classes and outcomes that are shown. */
 function makeChips(page) {
   const { data, view } = page;
   const box = document.getElementById("chips");
