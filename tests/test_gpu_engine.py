@@ -36,7 +36,7 @@ WAYS = ("as it is", "small leaves", "in double", "in pieces", "from the host")
 #: Tables on which ways differ: ties, duplicates, too coarse for single precision, many columns.
 TELLING = (
     "a grid",
-    "every row thrice",
+    "every sample three times",
     "many features",
     "one outlier beyond single precision",
     "near-ties of single precision",
@@ -128,7 +128,7 @@ def test_sparse_rows_give_what_dense_ones_give(metric, device):
 
 
 @pytest.mark.parametrize("device", DEVICES)
-@pytest.mark.parametrize("name", ["a grid", "every row thrice", "many features"])
+@pytest.mark.parametrize("name", ["a grid", "every sample three times", "many features"])
 def test_all_other_rows_can_be_neighbours(name, device, way):
     check(HARD[name][:50], 49, engine=on(device))
 
@@ -379,9 +379,7 @@ class TestChoice:
 
     @pytest.mark.parametrize("name", ["cuda:99", "nonsense", 99, np.int64(99), "meta"])
     def test_a_device_that_is_not_there_is_named(self, name):
-        with pytest.raises(
-            ValueError, match=r"device=.* is not a device that torch can use here: it sees"
-        ):
+        with pytest.raises(ValueError, match="is not a device that torch can use here: it sees"):
             GMR(engine=GPU(name)).fit_resample(*load_wine_quality(return_X_y=True))
 
     def test_other_metrics_are_not_for_the_gpu(self):

@@ -172,7 +172,9 @@ def test_numbers_of_any_size_keep_a_finite_range():
 def test_dirty_numbers_are_read_as_in_tablespace():
     values = [*(f"{i},5" for i in range(10)), "?"]
     space = HEOMSpace()
-    with pytest.warns(UserWarning, match=r"other text as missing: 'a' \(such as '\?'\)") as record:
+    with pytest.warns(
+        UserWarning, match=r"other text as missing values: 'a' \(such as '\?'\)"
+    ) as record:
         codes = space.fit_transform(pl.DataFrame({"a": values}))
     assert len(record) == 1
     assert codes[:10].ravel() == pytest.approx(np.arange(10) / 9)
@@ -266,7 +268,7 @@ def test_columns_are_matched_by_name_or_else_by_position():
     assert np.array_equal(space.transform(frame.to_numpy()), codes, equal_nan=True)
     with pytest.raises(ValueError, match="X has 1 features, but HEOMSpace is expecting 9"):
         space.transform([[1]])
-    with pytest.raises(ValueError, match="X lacks columns that it had at fit: 'age'"):
+    with pytest.raises(ValueError, match="X is missing columns that were seen in fit: 'age'"):
         space.transform(frame.drop(columns="age"))
 
 
@@ -276,13 +278,13 @@ def test_columns_are_matched_by_name_or_else_by_position():
 )
 def test_cells_that_cannot_be_read_as_at_fit_are_refused(known, new):
     space = HEOMSpace().fit(pl.DataFrame({"a": known}))
-    with pytest.raises(ValueError, match=r"Column 'a' was a .* at fit, and its cells cannot be"):
+    with pytest.raises(ValueError, match=r"Column 'a' was a .* in fit, and its values can't be"):
         space.transform(pl.DataFrame({"a": new}))
 
 
 def test_a_table_that_tells_no_rows_apart_is_refused():
     with pytest.raises(
-        ValueError, match=r"tells the 2 sample.*all columns are constant or empty\."
+        ValueError, match=r"distinguishes its 2 sample.*all columns are constant or empty\."
     ):
         HEOMSpace().fit(pl.DataFrame({"a": [1, 1], "b": [None, None]}))
 

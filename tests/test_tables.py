@@ -249,7 +249,7 @@ def test_identifiers_are_left_out_with_one_warning_that_names_them():
             "age": range(50),
         }
     )
-    expected = "left out of the geometry, as nearly every row has its own value: 'Name', 'Note'"
+    expected = "excluded from distances, because nearly all values are different: 'Name', 'Note'"
     with pytest.warns(UserWarning, match=expected) as record:
         space = TableSpace().fit(frame)
     assert len(record) == 1
@@ -275,7 +275,7 @@ def test_the_share_of_distinct_values_that_makes_an_identifier_can_be_chosen():
 
 # Dirty numbers.
 
-OTHER_TEXT = "read as numbers, with other text as missing: "
+OTHER_TEXT = "read as numbers, with other text as missing values: "
 DIGITS = [str(i) for i in range(9)]
 
 
@@ -421,9 +421,9 @@ def test_what_commas_are_is_decided_at_fit():
     assert decimal.transform(pl.DataFrame({"a": ["1,500", "1.5"]})).tolist() == [[0], [0]]
     grouped = fit(pl.DataFrame({"a": ["1,500", "1,000", "2,000"]}))
     assert grouped.transform(pl.DataFrame({"a": ["1,500", "1500"]})).tolist() == [[0], [0]]
-    with pytest.raises(ValueError, match="'a' was a number at fit"):
+    with pytest.raises(ValueError, match="'a' was a number in fit"):
         grouped.transform(pl.DataFrame({"a": ["1,5"]}))
-    with pytest.raises(ValueError, match="'a' was a number at fit"):
+    with pytest.raises(ValueError, match="'a' was a number in fit"):
         fit(pl.DataFrame({"a": [1, 2]})).transform(pl.DataFrame({"a": ["1,5"]}))
 
 
@@ -585,7 +585,7 @@ def test_an_array_is_matched_by_position():
 
 def test_a_lacking_column_is_named():
     space = fit(pd.DataFrame({"a": [1, 2], "b": [3, 4], "c": [5, 6]}))
-    with pytest.raises(ValueError, match="X lacks columns that it had at fit: 'a', 'c'"):
+    with pytest.raises(ValueError, match="X is missing columns that were seen in fit: 'a', 'c'"):
         space.transform(pd.DataFrame({"b": [1]}))
 
 
@@ -603,7 +603,7 @@ def test_a_lacking_column_is_named():
 )
 def test_cells_that_cannot_be_read_as_at_fit_are_refused(known, new):
     space = fit(pl.DataFrame({"a": known}))
-    with pytest.raises(ValueError, match=r"Column 'a' was a .* at fit, and its cells cannot be"):
+    with pytest.raises(ValueError, match=r"Column 'a' was a .* in fit, and its values can't be"):
         space.transform(pl.DataFrame({"a": new}))
 
 
@@ -651,7 +651,7 @@ def test_lazy_and_sparse_tables_are_refused(X):
 
 
 def test_columns_of_the_same_name_are_refused():
-    with pytest.raises(ValueError, match=r"columns of the same name.*'a' 2 times"):
+    with pytest.raises(ValueError, match=r"several columns of the same name.*'a' 2 times"):
         TableSpace().fit(pd.DataFrame([[1, 2]], columns=["a", "a"]))
 
 
@@ -662,7 +662,7 @@ def test_a_table_without_rows_is_refused(X):
 
 
 def test_a_table_that_tells_no_rows_apart_is_refused():
-    with pytest.raises(ValueError, match="No column tells the 2 sample"):
+    with pytest.raises(ValueError, match="X has no column that distinguishes its 2 sample"):
         TableSpace().fit(pl.DataFrame({"a": [1, 1], "b": [None, None]}))
 
 

@@ -1,4 +1,4 @@
-"""Transformers that turn tables into points between which distances make sense."""
+"""Transformers of tables with mixed columns into points for the neighbour search."""
 
 from rectifold.preprocessing._heom import HEOMSpace
 from rectifold.preprocessing._table_space import TableSpace

@@ -1,4 +1,4 @@
-"""Turn a table of mixed columns into codes from which the HEOM distance is computed."""
+"""Tables of mixed columns as numbers and codes, for the HEOM distance."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ from rectifold._core.utils import Bools, Floats
 from rectifold.preprocessing._cells import Numbers, Texts, spread
 from rectifold.preprocessing._table_space import LARGEST, Column, TableTransformer, in_widths
 
-# How many ranges away a new number can be: so far, squared differences are still finite.
+# Limit of new numbers, in ranges, so that squared differences are finite.
 FARTHEST = 1e150
 
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """How numbers or dates become shares of the range that they had at fit."""
+    """Scaling of numbers or dates by their range in fit."""
 
     low: float
     width: float
     names: list[str]
 
     def points(self, cells: Numbers) -> Floats:
-        """Return the share of each row, NaN where it is missing."""
+        """Return the scaled values, NaN for missing ones."""
         values = cells.values
         if self.width > 0:
             z = in_widths(values, self.low, self.width, FARTHEST)
         else:
-            # One number has no range: half-way, it is as far from one infinity as from the other.
+            # A single number has no range: 0.5 is as far from one infinity as from the other.
             z = np.where(np.isnan(values), np.nan, 0.5)
         z[np.isposinf(values)], z[np.isneginf(values)] = 1, 0
         return z[:, None]
@@ -37,13 +37,13 @@ class Range:
 
 @dataclass(frozen=True, slots=True)
 class Codes:
-    """How categories become codes, which are the same or not, and nothing else."""
+    """Encoding of categories as codes, whose order has no meaning."""
 
     code_of: dict[str, int]
     names: list[str]
 
     def points(self, cells: Texts) -> Floats:
-        """Return the code of each row, NaN where it is missing."""
+        """Return the codes, NaN for missing values."""
         unseen = sorted(set(cells.distinct) - self.code_of.keys())
         code_of = self.code_of | {text: len(self.code_of) + i for i, text in enumerate(unseen)}
         codes = np.array([code_of[text] for text in cells.distinct], dtype=np.float64)
@@ -51,34 +51,39 @@ class Codes:
 
 
 class HEOMSpace(TableTransformer):
-    """A table as numbers and codes, for the Heterogeneous Euclidean-Overlap Metric [1]_.
+    """Encode a table for the Heterogeneous Euclidean-Overlap Metric (HEOM) [1]_.
 
-    The distance of two rows is the root of the sum of squares, over all columns, of: 1 where
-    one of the two cells is missing, or both; otherwise the difference of two numbers or dates
-    as a share of the range of their column, and 0 or 1 for two categories that are the same or
-    not. The output is not points, as that distance is not Euclidean: missing cells are NaN in
-    it, and categories are codes without an order.
+    The distance between two samples is the square root of the sum of squared differences over all
+    columns. The difference is
+
+    - 1 if one of the values is missing, or both;
+    - for numbers and dates, the difference divided by the range of the column;
+    - for categorical features, 0 if the categories are equal, and 1 otherwise.
+
+    This distance is not Euclidean, so the output is not points: missing values are NaN, and
+    categories are ordinal codes whose order has no meaning. `GMR` uses the metric with
+    ``space="heom"``.
 
     Attributes
     ----------
-    categorical_ : ndarray of bool
-        Which columns of the output hold the codes of categories.
+    categorical_ : ndarray of bool of shape (n_columns_out,)
+        Which columns of the output are codes of categories.
     columns_ : dict
-        The kind of each column: "number", "date", "category" or "constant". There is one column
-        in the output for each that is not constant.
+        Kind of each column: "number", "date", "category" or "constant". The output has one column
+        for each that is not constant.
     n_features_in_ : int
-        The number of columns at fit.
-    feature_names_in_ : ndarray of str
-        The names of the columns at fit, where all are strings.
+        Number of columns seen during `fit`.
+    feature_names_in_ : ndarray of str of shape (n_features_in_,)
+        Names of the columns seen during `fit`. Defined only if all names are strings.
 
     See Also
     --------
-    TableSpace : Points for Euclidean distances; it says how text is read.
+    TableSpace : Points for Euclidean distances. Its notes describe how text is read.
 
     Notes
     -----
-    All columns count, also identifiers. Infinities lie at the ends of the range. New numbers
-    may lie outside the range, and new categories differ from all others in the same table.
+    All columns count, including identifiers. Infinite values are at the ends of the range. In
+    `transform`, numbers may be outside of the range, and unknown categories differ from all others.
 
     References
     ----------
@@ -87,7 +92,7 @@ class HEOMSpace(TableTransformer):
 
     Examples
     --------
-    >>> from rectifold.preprocessing._heom import HEOMSpace
+    >>> from rectifold import HEOMSpace
     >>> rows = [[30, "Paris", "2024-01-01"], [40, "Lyon", None], [35, "Paris", "2024-01-11"]]
     >>> space = HEOMSpace()
     >>> space.fit_transform(rows)
@@ -102,7 +107,7 @@ class HEOMSpace(TableTransformer):
 
     @property
     def categorical_(self) -> Bools:
-        """Which columns of the output hold the codes of categories."""
+        """Which columns of the output are codes of categories."""
         kinds = [kind for kind in self.columns_.values() if kind != "constant"]
         return np.array([kind == "category" for kind in kinds])
 

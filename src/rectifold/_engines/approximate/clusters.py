@@ -1,7 +1,7 @@
-"""Cells: points gathered around centres, so that neighbours are mostly in the same few.
+"""Cells: clusters of points around centres, so that most neighbours are in the same few cells.
 
-The centres are those of k-means, found on a sample. scikit-learn's and faiss's k-means add up
-in an order that depends on the number of threads; here nothing does.
+The centres are computed by k-means on a sample. The result does not depend on the number of
+threads, unlike that of scikit-learn's and faiss's k-means.
 """
 
 from dataclasses import dataclass
@@ -11,59 +11,45 @@ import numpy as np
 from rectifold._core.utils import Floats, Ints
 from rectifold._engines.threads import Workers
 
-#: Points of the sample for each centre, and rounds of k-means: more make cells hardly better.
+#: Sample size per centre, and iterations of k-means: more hardly improve the cells.
 _SAMPLE, _ROUNDS = 40, 2
-#: Points whose centre is looked for at once.
+#: Points that are assigned to centres at once.
 _POINTS = 1024
-#: A cell of more than so many times the points of an average one is split, as often as this.
+#: Cells with more than `_LARGE` times the mean number of points are split, at most `_SPLITS` times.
 _LARGE, _SPLITS = 4, 6
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Cells:
-    """Which point is in which cell."""
+    """The cell of each point."""
 
-    #: Centres, and half their squared lengths.
+    #: Centres, and half of their squared lengths.
     centres: Floats
     halves: Floats
-    #: All points, those of one cell together, ascending within it; the cell of each of them.
+    #: All points, grouped by cell and ascending within a cell. Their indices in this array are
+    #: called positions.
     order: Ints
+    #: The cell and the coordinates of the point at each position.
     cell: Ints
+    sketch: Floats
     #: Where the points of each cell begin in `order`, and how many there are.
     starts: Ints
     counts: Ints
 
     @property
     def n(self) -> int:
-        """How many cells there are."""
+        """Number of cells."""
         return len(self.counts)
 
     def nearness(self, points: Floats, which: Ints | slice = slice(None)) -> Floats:
-        """Tell how near some cells are to points: the nearer, the larger."""
+        """Return scores of cells for points, which are larger for nearer cells."""
         near: Floats = points @ self.centres[which].T
         near -= self.halves[which]
         return near
 
 
 def gather(points: Floats, count: int, rng: np.random.Generator, workers: Workers) -> Cells:
-    """Gather points into cells.
-
-    Parameters
-    ----------
-    points : ndarray of float32 of shape (n_points, n_columns)
-        Points.
-    count : int
-        About how many cells to make.
-    rng : Generator
-        Chooses the sample.
-    workers : Workers
-        Share the work; they change nothing.
-
-    Returns
-    -------
-    Cells
-        None of them is empty.
-    """
+    """Cluster float32 points into about `count` cells, none of them empty."""
     n = len(points)
     centres = _means(points, count, rng, workers)
     cell = _nearest(points, centres, workers)
@@ -75,23 +61,24 @@ def gather(points: Floats, count: int, rng: np.random.Generator, workers: Worker
             break
         by_cell = np.argsort(cell, kind="stable")
         ends = np.cumsum(counts)
-        for one in large:
-            mine = by_cell[ends[one] - counts[one] : ends[one]]
-            parts = _means(points[mine], -(-2 * len(mine) // most), rng, workers)
-            part = _nearest(points[mine], parts, workers)
-            cell[mine] = np.where(part == 0, one, len(centres) - 1 + part)
+        for number in large:
+            members = by_cell[ends[number] - counts[number] : ends[number]]
+            parts = _means(points[members], -(-2 * len(members) // most), rng, workers)
+            part = _nearest(points[members], parts, workers)
+            cell[members] = np.where(part == 0, number, len(centres) - 1 + part)
             centres = np.concatenate((centres, parts[1:]))
-            centres[one] = parts[0]
+            centres[number] = parts[0]
     counts = np.bincount(cell, minlength=len(centres))
     kept = np.flatnonzero(counts)
     cell = (np.cumsum(counts > 0) - 1)[cell]
     centres, counts = centres[kept], counts[kept]
     order = np.argsort(cell, kind="stable")
-    return Cells(centres, _halves(centres), order, cell[order], np.cumsum(counts) - counts, counts)
+    starts = np.cumsum(counts) - counts
+    return Cells(centres, _halves(centres), order, cell[order], points[order], starts, counts)
 
 
 def _means(points: Floats, count: int, rng: np.random.Generator, workers: Workers) -> Floats:
-    """Find centres by a few rounds of k-means, on a sample."""
+    """Return centres, by a few iterations of k-means on a sample."""
     n = len(points)
     count = min(count, n)
     some = points[rng.permutation(n)[: min(n, _SAMPLE * count)]]
@@ -106,16 +93,16 @@ def _means(points: Floats, count: int, rng: np.random.Generator, workers: Worker
 
 
 def _nearest(points: Floats, centres: Floats, workers: Workers) -> Ints:
-    """Tell the nearest centre of each point."""
+    """Return the nearest centre of each point."""
     halves = _halves(centres)
     nearest = np.empty(len(points), dtype=np.intp)
 
-    def look(at: int) -> None:
+    def assign(at: int) -> None:
         near = points[at : at + _POINTS] @ centres.T
         near -= halves
         nearest[at : at + _POINTS] = near.argmax(axis=1)
 
-    for _ in workers.map(look, range(0, len(points), _POINTS)):
+    for _ in workers.map(assign, range(0, len(points), _POINTS)):
         pass
     return nearest
 

@@ -1,7 +1,7 @@
-"""Approximate neighbours under other metrics, by pynndescent's graph of all points' neighbours.
+"""Approximate neighbours under metrics other than Euclidean and cosine, by pynndescent.
 
-Cells rest on products, and so on the Euclidean distance. NN-descent needs nothing of a metric but
-its values: it improves a graph until neighbours of neighbours are no nearer.
+Cells need inner products. NN-descent needs only distances: it improves a neighbour graph until
+neighbours of neighbours are no nearer.
 """
 
 from collections.abc import Generator
@@ -12,6 +12,7 @@ import numpy as np
 from scipy import sparse
 from scipy.spatial.distance import cdist
 
+from rectifold._core.errors import Param, ParameterError
 from rectifold._core.space import Points
 from rectifold._core.utils import Ints
 from rectifold._engines.contract import (
@@ -28,7 +29,7 @@ from rectifold._engines.contract import (
 from rectifold._engines.settle import settle
 from rectifold._engines.user_neighbors import FromMetric
 
-#: Metrics by their names in scikit-learn: those in pynndescent and in SciPy.
+#: Names of metrics in scikit-learn, and in pynndescent and SciPy.
 METRICS: dict[Any, tuple[str, str]] = {
     "manhattan": ("manhattan", "cityblock"),
     "cityblock": ("manhattan", "cityblock"),
@@ -39,52 +40,40 @@ METRICS: dict[Any, tuple[str, str]] = {
     "correlation": ("correlation", "correlation"),
     "hamming": ("hamming", "hamming"),
 }
-#: Neighbours in the graph, as multiples of those that vote: more make it better, and slower.
+#: Numbers of neighbours in the graph to try, as multiples of k.
 _SIZES = (1.5, 3, 6)
 _ROWS = 4096
 
 
 def check_installed(metric: Any) -> None:
-    """Refuse where pynndescent is not there, before any work."""
+    """Raise an error if pynndescent is not installed."""
     try:
         import pynndescent  # noqa: F401
     except ImportError:
-        raise ValueError(
-            f"engine='approximate' needs pynndescent for metric={metric!r}: install "
-            "rectifold[ann], or leave engine='auto', which is exact."
+        raise ParameterError(
+            "{} needs pynndescent for {}: install rectifold[ann], or leave {}, which is exact.",
+            Param("engine", "approximate"),
+            Param("metric", metric),
+            Param("engine", "auto"),
         ) from None
 
 
 def propose(
     points: Points, labels: Ints, k: int, *, n_jobs: int | None = None, wanted: Approximation
 ) -> Generator[Answer, None, None]:
-    """Propose what a graph of neighbours holds, and the true neighbours of a sample.
+    """Propose the neighbours in a graph of dense points, and the true neighbours of a sample.
 
-    Parameters
-    ----------
-    points : Points
-        Dense points with one of `METRICS`.
-    labels : ndarray of shape (n_rows,)
-        Not used.
-    k : int
-        Neighbours per row.
-    n_jobs : int or None
-        Cores for the sample. The graph of several threads depends on their number, so it is made
-        by one.
-    wanted : Approximation
-        What is to be reached.
-
-    Yields
-    ------
-    Answer
+    `n_jobs` holds for the sample only: a graph built by several threads depends on their number.
     """
     if sparse.issparse(points.values):
-        raise ValueError(
-            f"engine='approximate' with metric={points.metric!r} takes dense rows: pass "
-            "X.toarray(), or leave engine='auto'."
+        raise ParameterError(
+            "{} with {} needs a dense matrix: pass X.toarray(), or leave {}.",
+            Param("engine", "approximate"),
+            Param("metric", points.metric),
+            Param("engine", "auto"),
         )
     if points.n <= 2 * (N_CHECKED + N_TUNED):
-        # The truth of a sample would be nearly all of it.
+        # The true neighbours of the sample would take as long as those of all samples.
         yield EngineUsed("exact")
         yield from FromMetric()(points, labels, k, n_jobs=n_jobs)
         return
@@ -97,7 +86,7 @@ def propose(
     for at in range(0, points.n, _ROWS):
         rows = np.arange(at, min(at + _ROWS, points.n))
         near = found[rows]
-        # A row that was not found enough gets the first rows of the table instead.
+        # A sample with too few neighbours gets the first samples of the table instead.
         near = np.where((near >= 0).sum(axis=1, keepdims=True) > k, near, -1)
         short = np.flatnonzero(near[:, 0] < 0)
         near[short, : k + 1] = first
@@ -107,17 +96,17 @@ def propose(
 
 
 def _truth(points: Points, rows: Ints, k: int, n_jobs: int | None) -> Proposal:
-    """The true neighbours of a sample, in order."""
+    """Return the sorted true neighbours of the samples `rows`."""
     parts = [
         (proposal.rows, *settle(points, _measured(points, proposal), k))
-        for proposal in FromMetric().of(points, rows, k, n_jobs=n_jobs)
+        for proposal in FromMetric().search(points, rows, k, n_jobs=n_jobs)
     ]
     found, indices, distances = (np.concatenate(part) for part in zip(*parts, strict=True))
     return sorted_proposal(found, indices, distances)
 
 
 def _graph(points: Points, k: int, truth: Proposal, wanted: Approximation) -> Ints:
-    """Make graphs, each larger than the last, until one holds enough of the true neighbours."""
+    """Return the smallest graph with enough of the true neighbours, or the largest."""
     from pynndescent import NNDescent
 
     metric, _ = METRICS[points.metric]
@@ -140,7 +129,7 @@ def _graph(points: Points, k: int, truth: Proposal, wanted: Approximation) -> In
 
 
 def _measured(points: Points, proposal: Proposal) -> Proposal:
-    """The same with distances, in float64."""
+    """Return the proposal with distances, computed in float64."""
     _, metric = METRICS[points.metric]
     values = points.values
     bounds = zip(proposal.rows, proposal.offsets[:-1], proposal.offsets[1:], strict=True)

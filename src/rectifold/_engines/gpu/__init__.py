@@ -1,13 +1,12 @@
 """The exact engine on a GPU, in PyTorch: the algorithm of the exact engine on the CPU."""
 
 import math
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Generator, Iterable, Iterator
 from functools import partial
 from typing import Any
 
 import numpy as np
 import torch
-from scipy import sparse
 
 from rectifold._core.space import Points
 from rectifold._core.utils import Bools, Floats, Ints, Matrix, Tensor
@@ -92,9 +91,7 @@ def propose_among(
 def _answers(
     points: Points, labels: Ints, k: int, device: torch.device, *, only_certify: bool
 ) -> Generator[Answer, None, None]:
-    def search_all(
-        values: Matrix, labels: Ints, ceiling: float
-    ) -> Generator[ExactAnswer, None, None]:
+    def search_all(values: Matrix, labels: Ints, ceiling: float) -> Generator[Answer, None, None]:
         n = values.shape[0]
         if n <= k:
             # The others are zero samples, so each of these can be a neighbour of each.
@@ -142,9 +139,7 @@ def _with_fallback(
     yield from _unanswered(answered, search(host))
 
 
-def _unanswered(
-    answered: Bools, answers: Iterable[ExactAnswer]
-) -> Generator[ExactAnswer, None, None]:
+def _unanswered(answered: Bools, answers: Iterable[ExactAnswer]) -> Iterator[ExactAnswer]:
     """Yield answers without the samples that are marked in `answered`, and mark theirs."""
     for answer in answers:
         if isinstance(answer, PairCount):
@@ -171,7 +166,7 @@ def _search(
 ) -> Generator[ExactAnswer, None, None]:
     """Search on `device`, with the points stored on `home`."""
     budget = Budget(device)
-    groups = group(as_tensor(values, home), budget)
+    groups = group(devices.to_device(values, home), budget)
     # A class that would leave most slots of its leaf empty gets no leaves of its own.
     classes = groups.classes(torch.from_numpy(labels).to(home), _slots(k) // 8)
     frame = _prepare(groups, classes, k, metric, budget)
@@ -208,7 +203,7 @@ def _search_among(
     `squares` bounds the squared distance of useful neighbours.
     """
     budget = Budget(device)
-    groups = group(as_tensor(values, home), budget).first(targets)
+    groups = group(devices.to_device(values, home), budget).first(targets)
     classes = torch.where(groups.targets > 0, TARGET, OTHER)
     frame = _prepare(groups, classes, k, metric, budget)
     order = frame.leaves.order
@@ -238,16 +233,6 @@ def _prepare(groups: Groups, classes: Tensor, k: int, metric: str, budget: Budge
     frame = build(groups.values, classes, _slots(k), budget, unit_length=unit_length)
     # With very many features single precision proves nothing.
     return frame if frame.rounding.usable else frame.finer()
-
-
-def as_tensor(values: Matrix, device: torch.device) -> Tensor:
-    """Return float64 samples as a dense tensor on a device."""
-    if sparse.issparse(values):
-        values = values.toarray()
-    if isinstance(values, np.ndarray):
-        return devices.to_device(values, device)
-    tensor: Tensor = values.to(device)
-    return tensor
 
 
 def _weights(groups: Groups, order: Tensor) -> Tensor | None:

@@ -163,7 +163,7 @@ class Certifier:
     def _counted(self, places: Tensor, n_leaves: int) -> tuple[Tensor, int]:
         """Return which places of one class have k samples of it nearer than any other class.
 
-        Only the nearest `n_leaves` leaves of the class are searched. Also return the number of pairs.
+        Only the nearest `n_leaves` leaves of the class are searched. Return the pairs compared too.
         """
         frame, state = self.frame, self.state
         if not len(places):

@@ -55,7 +55,7 @@ class Groups:
     def classes(self, labels: Tensor, least: int) -> Tensor:
         """Return the class of each point.
 
-        It is `MIXED` if the labels of its samples differ or its class has fewer than `least` points.
+        It is `MIXED` if its samples have several labels, or its class fewer than `least` points.
         """
         classes = labels
         if self.members is not None:

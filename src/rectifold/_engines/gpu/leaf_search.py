@@ -138,7 +138,7 @@ class Searcher:
         return kth_at_least(nearest[:-1].view(len(places), -1), self.k + 1)
 
     def _hits(self, places: Tensor, bounds: Tensor) -> tuple[Tensor, Tensor, int]:
-        """Return the query and the place of each point within the bounds, and the pairs compared."""
+        """Return the query and place of each point within the bounds, and the pairs compared."""
         frame, home = self.frame, self.frame.home
         which = self.which.to(frame.device)
         leaf, query = torch.nonzero(frame.near(places, bounds, which).T, as_tuple=True)
