@@ -19,13 +19,28 @@ from scipy.spatial import cKDTree
 from cases import DATA, load
 from recording import write
 from rectifold._engines.exact import costs, leaf_search
-from rectifold._engines.exact.duplicates import group
+from rectifold._engines.exact.index import build_index
 from rectifold._engines.exact.leaves import EMPTY
-from rectifold._engines.exact.products import build
 from rectifold._engines.threads import Workers
 
 K = 15
 QUERIES = 1000
+#: The constants in use, by the names of the record.
+CONSTANTS = {
+    "leaf": "_LEAF",
+    "pair": "_PAIR",
+    "pair and column": "_PAIR_COLUMN",
+    "build": "_BUILD",
+    "build and column": "_BUILD_COLUMN",
+    "query": "_QUERY",
+    "visit": "_VISIT",
+    "miss": "_MISS",
+    "miss and column": "_MISS_COLUMN",
+    "certificate and leaf": "_CERTIFICATE_LEAF",
+    "cells, point": "_CELL_POINT",
+    "cells, query": "_CELL_QUERY",
+    "cells, hit": "_HIT",
+}
 REAL = ("pen_digits", "letter_img", "mammography", "coil_2000", "creditcard", "cidds001_attacker")
 
 
@@ -43,21 +58,19 @@ def tables(home: Path):
 
 def measure(name: str, X: np.ndarray) -> dict[str, object]:
     """Search for some samples by both methods."""
-    groups = group(X)
-    n, d = groups.values.shape
     with Workers(1) as workers:
-        classes = np.zeros(n, dtype=np.intp)
-        frame = build(groups.values, classes, costs.leaf_size(n, K), workers, unit_length=False)
-        order = frame.leaves.order
-        weights = np.where(order == EMPTY, 0, groups.counts[order])
+        one_class = np.zeros(len(X), dtype=np.intp)
+        index = build_index(X, one_class, K, workers, unit_length=False, ceiling=np.inf)
+        groups, frame, order = index.groups, index.frame, index.frame.leaves.order
+        n, d = groups.values.shape
         real = np.flatnonzero(order != EMPTY)
         places = np.sort(np.random.default_rng(1).choice(real, min(QUERIES, len(real)), False))
         unknown = np.full(len(places), np.inf)
         start = perf_counter()
-        candidates = list(leaf_search.search(frame, weights, K, places, unknown, workers))
+        candidates = list(leaf_search.search(index, K, places, unknown, workers))
         products = (perf_counter() - start) / len(places) * 1e9
         trial = places[:: len(places) // 32]
-        squares, pairs = leaf_search.estimate(frame, weights, K, trial, unknown[: len(trial)])
+        squares, pairs = leaf_search.estimate(index, K, trial, unknown[: len(trial)])
     start = perf_counter()
     tree = cKDTree(groups.values)
     built = (perf_counter() - start) / n * 1e9
@@ -126,7 +139,8 @@ def main() -> None:
     }
     wrong = [r["data"] for r in rows if r["model_takes"] != r["sooner"]]
     print(fit, f"{len(rows) - len(wrong)} of {len(rows)} chosen correctly; not: {wrong}", sep="\n")
-    write("costs", fit=fit, in_use=costs.in_use(), wrongly_chosen=wrong, rows=rows)
+    in_use = {name: getattr(costs, constant) for name, constant in CONSTANTS.items()}
+    write("costs", fit=fit, in_use=in_use, wrongly_chosen=wrong, rows=rows)
 
 
 if __name__ == "__main__":

@@ -34,13 +34,8 @@ class Proposal:
         if mask.all():
             return self
         lengths = np.diff(self.offsets)
-        kept = np.repeat(mask, lengths)
-        return Proposal(
-            self.rows[mask],
-            np.concatenate(([0], np.cumsum(lengths[mask]))),
-            self.candidates[kept],
-            None if self.distances is None else self.distances[kept],
-        )
+        offsets = np.concatenate(([0], np.cumsum(lengths[mask])))
+        return self._reduced(self.rows[mask], offsets, np.repeat(mask, lengths))
 
     def below(self, limit: int) -> "Proposal":
         """Return the proposal without the candidates whose index is `limit` or higher."""
@@ -48,12 +43,11 @@ class Proposal:
         if kept.all():
             return self
         before = np.concatenate(([0], np.cumsum(kept)))
-        return Proposal(
-            self.rows,
-            before[self.offsets],
-            self.candidates[kept],
-            None if self.distances is None else self.distances[kept],
-        )
+        return self._reduced(self.rows, before[self.offsets], kept)
+
+    def _reduced(self, rows: Ints, offsets: Ints, kept: Bools) -> "Proposal":
+        distances = None if self.distances is None else self.distances[kept]
+        return Proposal(rows, offsets, self.candidates[kept], distances)
 
 
 def sorted_proposal(rows: Ints, indices: Ints, distances: Floats) -> Proposal:

@@ -1,6 +1,6 @@
 """Zero vectors under the cosine metric: they are at distance 1 from all samples."""
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterator
 
 import numpy as np
 
@@ -17,7 +17,7 @@ _SQUARED_DISTANCE = 2 * (1 - 1e-6)
 
 #: A search among non-zero samples: their values, their labels, and a squared distance at which
 #: samples of other classes lie that are not among them.
-NonzeroSearch = Callable[[Matrix, Ints, float], Generator[Answer, None, None]]
+NonzeroSearch = Callable[[Matrix, Ints, float], Iterator[Answer]]
 
 
 def search_nonzero(

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from rectifold._core.utils import Bools, Floats, Ints
+from rectifold._engines.exact.index import LeafIndex, SearchState
 from rectifold._engines.exact.leaves import EMPTY, visits
 from rectifold._engines.exact.products import Frame
 from rectifold._engines.exact.top_k import count, kth_at_least
@@ -29,26 +30,10 @@ TRIED, LEAST_TRIED = 16, 4
 MANY = 0.1
 
 
-@dataclass(slots=True, eq=False)
-class SearchState:
-    """What is known about every point, by place."""
-
-    #: Upper bound of the squared distance of the k-th nearest sample.
-    bounds: Floats
-    #: Whether the point holds a certificate.
-    certified: Bools
-    #: Number of pairs of points that were compared.
-    pairs: int = 0
-
-
-def certify(
-    frame: Frame, weights: Ints, k: int, state: SearchState, workers: Workers, *, ceiling: float
-) -> Iterator[Ints]:
-    """Yield the places of points that hold a certificate, and update `state`.
-
-    `weights` are the numbers of samples by place; see `LeafIndex.ceiling`.
-    """
-    certifier = _Certifier(frame, weights, k, ceiling)
+def certify(index: LeafIndex, k: int, state: SearchState, workers: Workers) -> Iterator[Ints]:
+    """Yield the places of points that hold a certificate, and update `state`."""
+    frame, weights = index.frame, index.weights
+    certifier = _Certifier(frame, weights, k, index.ceiling)
     undecided: list[Ints] = []
     enemies: list[Floats] = []
     for chunk in workers.map(certifier.compare_leaves, certifier.chunks()):
@@ -90,15 +75,15 @@ class Trial:
     certified: float
 
 
-def trial(frame: Frame, weights: Ints, k: int, workers: Workers, *, ceiling: float) -> Trial:
+def trial(index: LeafIndex, k: int, workers: Workers) -> Trial:
     """Try certificates on a few chunks spread over the table."""
-    certifier = _Certifier(frame, weights, k, ceiling)
+    certifier = _Certifier(index.frame, index.weights, k, index.ceiling)
     chunks = list(certifier.chunks())
     count = min(len(chunks), max(LEAST_TRIED, min(TRIED, len(chunks) // 32)))
     some = ((np.arange(count) + 0.5) / count * len(chunks)).astype(np.intp)
     tried = list(workers.map(certifier.compare_leaves, (chunks[number] for number in some)))
     n_points = sum(len(chunk.places) for chunk in tried)
-    labels = frame.leaves.labels
+    labels = index.frame.leaves.labels
     others = [np.count_nonzero(labels != labels[chunks[number].start]) for number in some]
     return Trial(
         sum(chunk.pairs for chunk in tried) / n_points,
@@ -202,18 +187,13 @@ class _Certifier:
 
 
 def count_nearer(
-    frame: Frame,
-    weights: Ints,
-    k: int,
-    places: Ints,
-    squares: Floats,
-    which: Ints,
-    workers: Workers,
+    index: LeafIndex, k: int, places: Ints, squares: Floats, which: Ints, workers: Workers
 ) -> Ints:
     """Count samples in the leaves `which` that are nearer to some places than squared distances.
 
     The counts are lower bounds: only the nearest leaves are examined, and counting stops above k.
     """
+    frame, weights = index.frame, index.weights
 
     def count_part(some: slice) -> Ints:
         queries, within = places[some], squares[some]

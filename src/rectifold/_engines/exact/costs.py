@@ -39,25 +39,6 @@ _CELL_POINT, _CELL_QUERY, _HIT = 500.0, 2000.0, 250.0
 _TRIAL = 0.2
 
 
-def in_use() -> dict[str, float]:
-    """Return the constants by name, for a record."""
-    return {
-        "leaf": _LEAF,
-        "pair": _PAIR,
-        "pair and column": _PAIR_COLUMN,
-        "build": _BUILD,
-        "build and column": _BUILD_COLUMN,
-        "query": _QUERY,
-        "visit": _VISIT,
-        "miss": _MISS,
-        "miss and column": _MISS_COLUMN,
-        "certificate and leaf": _CERTIFICATE_LEAF,
-        "cells, point": _CELL_POINT,
-        "cells, query": _CELL_QUERY,
-        "cells, hit": _HIT,
-    }
-
-
 def leaf_size(n_points: int, k: int, *, sparse: bool = False) -> int | None:
     """Return the number of slots of a leaf; None if comparing all pairs costs less."""
     if n_points <= (SPARSE_SMALL if sparse else SMALL):

@@ -8,10 +8,16 @@ from rectifold._core.space import Points
 from rectifold._core.utils import Floats, Ints, Matrix
 from rectifold._engines.contract import Answer, Certified, PairCount, Proposal
 from rectifold._engines.exact import leaf_search, pairwise, tree
-from rectifold._engines.exact.certificates import SearchState, certify, count_nearer
+from rectifold._engines.exact.certificates import certify, count_nearer
 from rectifold._engines.exact.duplicates import MIXED
 from rectifold._engines.exact.estimates import estimate_time, price, price_among
-from rectifold._engines.exact.index import TARGET, LeafIndex, build_index, build_target_index
+from rectifold._engines.exact.index import (
+    TARGET,
+    LeafIndex,
+    SearchState,
+    build_index,
+    build_target_index,
+)
 from rectifold._engines.exact.leaf_search import Candidates
 from rectifold._engines.settle import squared
 from rectifold._engines.threads import Workers
@@ -27,10 +33,10 @@ def propose(
 
 def certify_only(
     points: Points, labels: Ints, k: int, *, n_jobs: int | None = None
-) -> Generator[Certified, None, None]:
+) -> Iterator[Certified]:
     """Yield certificates; samples labelled `MIXED` get none, and prevent those of all classes."""
 
-    def use(index: LeafIndex, k: int, workers: Workers) -> Generator[Answer, None, None]:
+    def use(index: LeafIndex, k: int, workers: Workers) -> Iterator[Answer]:
         if index.single_leaf:
             return _compare_all_pairs(index, k, workers)
         return certify_all(index, k, index.initial_state(), workers)
@@ -45,12 +51,12 @@ def _with_index(
     labels: Ints,
     k: int,
     n_jobs: int | None,
-    use: Callable[[LeafIndex, int, Workers], Generator[Answer, None, None]],
-) -> Generator[Answer, None, None]:
+    use: Callable[[LeafIndex, int, Workers], Iterator[Answer]],
+) -> Iterator[Answer]:
     """Yield what `use` yields for an index of the non-zero samples, and answers for the others."""
     with Workers(n_jobs) as workers:
 
-        def among(values: Matrix, labels: Ints, ceiling: float) -> Generator[Answer, None, None]:
+        def among(values: Matrix, labels: Ints, ceiling: float) -> Iterator[Answer]:
             cosine = points.metric == "cosine"
             index = build_index(values, labels, k, workers, unit_length=cosine, ceiling=ceiling)
             return use(index, k, workers)
@@ -66,7 +72,7 @@ def propose_among(
     *,
     within: Floats | None = None,
     n_jobs: int | None = None,
-) -> Generator[Proposal, None, None]:
+) -> Iterator[Proposal]:
     """Yield neighbours of `rows`, ascending, among the first `targets` points.
 
     There may be fewer than k candidates. Those farther than `within`, one distance for each of
@@ -76,7 +82,7 @@ def propose_among(
     reach[rows] = np.inf if within is None else squared(within, str(points.metric))
     with Workers(n_jobs) as workers:
 
-        def among(values: Matrix, numbers: Ints, _: float) -> Generator[Answer, None, None]:
+        def among(values: Matrix, numbers: Ints, _: float) -> Iterator[Answer]:
             queries = np.flatnonzero(reach[numbers] >= 0)
             if not (numbers < targets).any():
                 nothing = np.empty(0, dtype=np.intp)
@@ -121,15 +127,13 @@ def count_among(
         squares = squared(distances[queries], str(points.metric)) * (1 - 4e-9)
         squares = index.frame.coordinates.scaled(squares)
         which = index.frame.leaves.of(TARGET)
-        counts[queries] = count_nearer(
-            index.frame, index.weights, k, places, squares, which, workers
-        )
+        counts[queries] = count_nearer(index, k, places, squares, which, workers)
     return np.maximum(counts - (rows < targets), 0)
 
 
 def _search_targets(
     index: LeafIndex, rows: Ints, squares: Floats, k: int, workers: Workers
-) -> Generator[Answer, None, None]:
+) -> Iterator[Answer]:
     """Search the target leaves for neighbours of some samples, each within a squared distance."""
     if not len(rows):
         return
@@ -155,32 +159,30 @@ def _search_targets(
     # A bound below the resolution of single precision would only cost time.
     bounds = np.where(index.frame.resolves(bounds, places), bounds, np.inf)
     for candidates in leaf_search.search(
-        index.frame, index.weights, k, places, bounds, workers, which=which, tight=True
+        index, k, places, bounds, workers, which=which, tight=True
     ):
         yield from _expanded(index, candidates, k)
 
 
 def propose_some(
     points: Points, rows: Ints, k: int, *, n_jobs: int | None = None
-) -> Generator[Proposal, None, None]:
+) -> Iterator[Proposal]:
     """Yield the neighbours of `rows` among all samples."""
-    wanted = np.zeros(points.n, dtype=np.intp)
-    wanted[rows] = 1
-    with Workers(n_jobs) as workers:
+    queried = np.zeros(points.n, dtype=bool)
+    queried[rows] = True
+    nonzero = queried if points.zero is None else queried[~points.zero]
+    # One class for all: no certificates are needed.
+    mixed = np.full(points.n, MIXED)
 
-        def among(values: Matrix, queried: Ints, ceiling: float) -> Generator[Answer, None, None]:
-            # One class for all: no certificates are needed.
-            mixed = np.full(len(queried), MIXED)
-            cosine = points.metric == "cosine"
-            index = build_index(values, mixed, k, workers, unit_length=cosine, ceiling=ceiling)
-            return neighbours_of(index, np.flatnonzero(queried), k, workers)
+    def use(index: LeafIndex, k: int, workers: Workers) -> Iterator[Answer]:
+        return neighbours_of(index, np.flatnonzero(nonzero), k, workers)
 
-        for answer in search_nonzero(points, wanted, k, among):
-            if isinstance(answer, Proposal):
-                yield answer.only(wanted[answer.rows] == 1)
+    for answer in _with_index(points, mixed, k, n_jobs, use):
+        if isinstance(answer, Proposal):
+            yield answer.only(queried[answer.rows])
 
 
-def answer_all(index: LeafIndex, k: int, workers: Workers) -> Generator[Answer, None, None]:
+def answer_all(index: LeafIndex, k: int, workers: Workers) -> Iterator[Answer]:
     """Yield a certificate or the neighbours of every sample."""
     if index.single_leaf:
         yield from _compare_all_pairs(index, k, workers)
@@ -190,9 +192,7 @@ def answer_all(index: LeafIndex, k: int, workers: Workers) -> Generator[Answer, 
     yield from search_uncertified(index, k, state, workers)
 
 
-def neighbours_of(
-    index: LeafIndex, rows: Ints, k: int, workers: Workers
-) -> Generator[Answer, None, None]:
+def neighbours_of(index: LeafIndex, rows: Ints, k: int, workers: Workers) -> Iterator[Answer]:
     """Yield the neighbours of some samples, ascending."""
     points = index.groups.points()[rows]
     wanted = np.zeros(len(index.groups.members), dtype=bool)
@@ -202,65 +202,58 @@ def neighbours_of(
         # Mixed classes get no certificates.
         mixed = np.full(len(index.weights), MIXED)
         found: Iterator[Candidates] = (
-            result.candidates
-            for result in pairwise.search(
-                index.frame, mixed, index.weights, k, places, workers, ceiling=index.ceiling
-            )
+            result.candidates for result in pairwise.search(index, mixed, k, places, workers)
         )
     else:
         bounds = np.full(len(places), np.inf)
-        found = leaf_search.search(index.frame, index.weights, k, places, bounds, workers)
+        found = leaf_search.search(index, k, places, bounds, workers)
     for candidates in found:
         yield PairCount(candidates.pairs)
         for proposal in _expanded(index, candidates, k):
             yield proposal.only(wanted[proposal.rows])
 
 
-def _compare_all_pairs(index: LeafIndex, k: int, workers: Workers) -> Generator[Answer, None, None]:
-    order, frame = index.frame.leaves.order, index.frame
+def _compare_all_pairs(index: LeafIndex, k: int, workers: Workers) -> Iterator[Answer]:
+    order = index.frame.leaves.order
     places = np.arange(len(order))
-    for result in pairwise.search(
-        frame, index.classes[order], index.weights, k, places, workers, ceiling=index.ceiling
-    ):
+    for result in pairwise.search(index, index.classes[order], k, places, workers):
         yield PairCount(result.candidates.pairs)
         yield Certified(index.groups.rows(order[result.certified]))
         yield from _expanded(index, result.candidates, k)
 
 
-def certify_all(
-    index: LeafIndex, k: int, state: SearchState, workers: Workers
-) -> Generator[Answer, None, None]:
+def certify_all(index: LeafIndex, k: int, state: SearchState, workers: Workers) -> Iterator[Answer]:
     """Yield all certificates that cost less than a search; updates `state`."""
     order = index.frame.leaves.order
-    for places in certify(index.frame, index.weights, k, state, workers, ceiling=index.ceiling):
+    for places in certify(index, k, state, workers):
         yield Certified(index.groups.rows(order[places]))
     yield PairCount(state.pairs)
 
 
 def search_uncertified(
     index: LeafIndex, k: int, state: SearchState, workers: Workers
-) -> Generator[Answer, None, None]:
+) -> Iterator[Answer]:
     """Yield the neighbours of all samples without a certificate."""
     left = np.flatnonzero(~state.certified)
     if not len(left):
         return
-    frame, groups, weights = index.frame, index.groups, index.weights
+    groups = index.groups
     best = price(index, k, state)
     yield from estimate_time(index, k, state, best, workers)
     if best.tree is None:
         bounds = state.bounds[left]
-        for candidates in leaf_search.search(frame, weights, k, left, bounds, workers):
+        for candidates in leaf_search.search(index, k, left, bounds, workers):
             yield PairCount(candidates.pairs)
             yield from _expanded(index, candidates, k)
         return
     yield PairCount(int(best.visited * len(left)))
-    points = np.sort(frame.leaves.order[left])
+    points = np.sort(index.frame.leaves.order[left])
     queries = groups.values[points]
     for some, offsets, near in tree.search(best.tree, groups.counts, k, queries, workers.jobs):
         yield from groups.expand(points[some], offsets, near, k)
 
 
-def _expanded(index: LeafIndex, candidates: Candidates, k: int) -> Generator[Proposal, None, None]:
+def _expanded(index: LeafIndex, candidates: Candidates, k: int) -> Iterator[Proposal]:
     """Translate places to points, and points to the samples on them."""
     order = index.frame.leaves.order
     if len(candidates.places):

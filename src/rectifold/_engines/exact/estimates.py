@@ -13,8 +13,7 @@ from scipy.spatial import cKDTree
 from rectifold._core.utils import Floats, Ints
 from rectifold._engines.contract import N_CHECKED, N_TUNED, TimeEstimate
 from rectifold._engines.exact import costs, leaf_search, tree
-from rectifold._engines.exact.certificates import SearchState
-from rectifold._engines.exact.index import LeafIndex
+from rectifold._engines.exact.index import LeafIndex, SearchState
 from rectifold._engines.threads import Workers
 
 #: Number of queries on which costs are estimated.
@@ -73,7 +72,7 @@ def price_among(
         return Price(bound)
     tried = np.linspace(0, len(places) - 1, min(len(places), _TRIAL)).astype(np.intp)
     some = places[tried]
-    squares, pairs = leaf_search.estimate(frame, index.weights, k, some, bounds[tried], which)
+    squares, pairs = leaf_search.estimate(index, k, some, bounds[tried], which)
     products = costs.by_products(len(places), n_leaves, pairs, d)
     if not tree_pays or not costs.worth_a_trial(n, d, min(products, most)):
         return Price(products)
@@ -101,7 +100,7 @@ def estimate_time(
     candidates: Any
     if best.tree is None:
         bounds = state.bounds[some]
-        candidates = leaf_search.search(index.frame, index.weights, k, some, bounds, workers)
+        candidates = leaf_search.search(index, k, some, bounds, workers)
     else:
         points = np.sort(index.frame.leaves.order[some])
         queries = index.groups.values[points]

@@ -4,9 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rectifold._core.utils import Bools, Ints, Matrix
+from rectifold._core.utils import Bools, Floats, Ints, Matrix
 from rectifold._engines.exact import costs
-from rectifold._engines.exact.certificates import SearchState
 from rectifold._engines.exact.coordinates import stays_sparse
 from rectifold._engines.exact.duplicates import Groups, group
 from rectifold._engines.exact.leaves import EMPTY
@@ -15,6 +14,18 @@ from rectifold._engines.threads import Workers
 
 #: Classes of points that can be neighbours, and of points that are queries only.
 TARGET, OTHER = 0, 1
+
+
+@dataclass(slots=True, eq=False)
+class SearchState:
+    """What is known about every point, by place."""
+
+    #: Upper bound of the squared distance of the k-th nearest sample.
+    bounds: Floats
+    #: Whether the point holds a certificate.
+    certified: Bools
+    #: Number of pairs of points that were compared.
+    pairs: int = 0
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -1,11 +1,12 @@
 """Exact search through all leaves that can hold a neighbour."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from rectifold._core.utils import Floats, Ints
+from rectifold._engines.exact.index import LeafIndex
 from rectifold._engines.exact.leaves import visits
 from rectifold._engines.exact.products import Frame
 from rectifold._engines.exact.top_k import kth_at_least
@@ -34,8 +35,7 @@ class Candidates:
 
 
 def search(
-    frame: Frame,
-    weights: Ints,
+    index: LeafIndex,
     k: int,
     places: Ints,
     bounds: Floats,
@@ -46,12 +46,12 @@ def search(
 ) -> Iterator[Candidates]:
     """Yield the points that can hold one of the k nearest samples, once for every query.
 
-    `weights` are the numbers of samples by place; queries `places` are ascending, and `bounds` are
-    upper bounds of the squared distance of their k-th nearest sample. Only the leaves `which` are
-    searched, all by default. `tight` means that finite bounds need no tightening first.
+    Queries `places` are ascending; `bounds` are upper bounds of the squared distance of their k-th
+    nearest sample. Only the leaves `which` are searched, all by default. `tight` means that finite
+    bounds need no tightening first.
     """
-    which = np.arange(frame.leaves.n) if which is None else which
-    searcher = _Searcher(frame, weights, k, which, tight)
+    which = np.arange(index.frame.leaves.n) if which is None else which
+    searcher = _Searcher(index.frame, index.weights, k, which, tight)
     coarse: list[tuple[Ints, Floats]] = []
     # Independent of the number of workers, on which results must not depend.
     count = max(-(-len(places) // _QUERIES), min(4, -(-len(places) // 300)))
@@ -62,20 +62,15 @@ def search(
     again = np.concatenate([some for some, _ in coarse])
     if len(again):
         tighter = np.concatenate([bound for _, bound in coarse])
-        yield from search(
-            frame.finer(), weights, k, again, tighter, workers, which=which, tight=tight
-        )
+        finer = replace(index, frame=index.frame.finer())
+        yield from search(finer, k, again, tighter, workers, which=which, tight=tight)
 
 
 def estimate(
-    frame: Frame,
-    weights: Ints,
-    k: int,
-    places: Ints,
-    bounds: Floats,
-    which: Ints | None = None,
+    index: LeafIndex, k: int, places: Ints, bounds: Floats, which: Ints | None = None
 ) -> tuple[Floats, float]:
     """Return tightened bounds for a few queries, and the average number of pairs of a query."""
+    frame, weights = index.frame, index.weights
     every = which is None
     which = np.arange(frame.leaves.n) if which is None else which
     pairs = 0

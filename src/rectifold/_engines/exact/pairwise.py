@@ -1,11 +1,12 @@
 """Comparison of all pairs at once, for certificates and neighbours of small tables."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from rectifold._core.utils import Bools, Floats, Ints
+from rectifold._engines.exact.index import LeafIndex
 from rectifold._engines.exact.leaf_search import Candidates
 from rectifold._engines.exact.leaves import PRODUCTS, Visits
 from rectifold._engines.exact.products import Frame
@@ -25,22 +26,14 @@ class PairwiseResult:
 
 
 def search(
-    frame: Frame,
-    classes: Ints,
-    weights: Ints,
-    k: int,
-    places: Ints,
-    workers: Workers,
-    *,
-    ceiling: float,
+    index: LeafIndex, classes: Ints, k: int, places: Ints, workers: Workers
 ) -> Iterator[PairwiseResult]:
     """Yield certificates of the queries `places`, and points that hold the neighbours of the rest.
 
-    `frame` has one leaf. `classes` of the points are ascending; `weights` are numbers of samples.
-    `ceiling` is the squared distance of samples of other classes that are not among the points.
+    The index has a single leaf. `classes` are those of the points, ascending.
     """
-    compare = _Comparison(frame, classes, weights, k, ceiling)
-    step = max(64, PRODUCTS // len(weights))
+    compare = _Comparison(index.frame, classes, index.weights, k, index.ceiling)
+    step = max(64, PRODUCTS // len(classes))
     edges = np.flatnonzero(np.diff(classes[places])) + 1
     tasks = [
         part
@@ -53,7 +46,7 @@ def search(
         unresolved.append(result.unresolved)
     left = np.concatenate(unresolved)
     if len(left):
-        yield from search(frame.finer(), classes, weights, k, left, workers, ceiling=ceiling)
+        yield from search(replace(index, frame=index.frame.finer()), classes, k, left, workers)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
