@@ -7,7 +7,7 @@ import pandas as pd
 from experiments.deep import report_diffusion, report_images
 from experiments.deep.records import LONGTAIL, TABDDPM
 from rectifold.bench._store import FAILED, OK
-from rectifold.report._document import Document, Part, Section
+from rectifold.report._document import Document, Section
 from rectifold.report._wording import count
 
 
@@ -32,7 +32,7 @@ def sections(frame: pd.DataFrame) -> list[Section]:
         if len(rows):
             found.append(section(rows))
     if errors := _errors(frame):
-        found.append(Section("What failed", errors))
+        found.append(Section("What failed", [*errors]))
     return found
 
 
@@ -57,9 +57,9 @@ def status(frame: pd.DataFrame) -> list[str]:
     return [*found, *_errors(frame)]
 
 
-def _errors(frame: pd.DataFrame) -> list[Part]:
+def _errors(frame: pd.DataFrame) -> list[str]:
     failures = frame.loc[frame["status"] != OK, ["dataset", "method", "error"]].value_counts()
     return [
-        f"{dataset}, {method}, {count(fits, 'fit')}: {error}"
-        for (dataset, method, error), fits in failures.items()
+        f"{', '.join(map(str, where[:2]))}, {count(fits, 'fit')}: {where[2]}"
+        for where, fits in zip(failures.index.tolist(), failures.tolist(), strict=True)
     ]

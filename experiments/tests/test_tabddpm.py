@@ -365,7 +365,7 @@ def test_the_random_numbers_of_the_program_around_are_left_alone():
 
 
 def test_many_rows_are_drawn_in_blocks(trained, monkeypatch):
-    monkeypatch.setattr(sampling, "_ROWS", 300)
+    monkeypatch.setattr(sampling, "_MAX_SAMPLES", 300)
     asked = np.repeat(["rare", "common"], [700, 300])
     X, y = trained.sample(1000, y=asked)
     assert len(X) == len(y) == 1000
@@ -579,7 +579,7 @@ def test_noise_of_more_columns_than_the_embedding_is_not_told():
     settings = SMALL | {"layers": (64,), "batch_size": 256, "iterations": 400}
     # Of independent normal columns half of the noise can be told, on average over all steps.
     wide = TabDDPM(**settings | {"embedding": 32, "learning_rate": 3e-3}).fit(X, y)
-    with pytest.warns(UserWarning, match="can't pass"):
+    with pytest.warns(UserWarning, match="too narrow for"):
         narrow = TabDDPM(**settings | {"embedding": 4, "learning_rate": 3e-3}).fit(X, y)
     assert wide.loss(X, y) < 0.65
     assert narrow.loss(X, y) > 0.5 * 4 / 12 + 8 / 12 - 0.05
@@ -598,8 +598,8 @@ def test_noise_of_more_columns_than_the_embedding_is_not_told():
         ({"ema": 1.0}, "'ema' parameter"),
         ({"dropout": 1.0}, "'dropout' parameter"),
         ({"layers": 512}, "'layers' parameter"),
-        ({"layers": ()}, r"layers must be widths of hidden layers.*not \(\)"),
-        ({"layers": (8, 0)}, "layers must be widths"),
+        ({"layers": ()}, r"layers must be the widths of the hidden layers.*not \(\)"),
+        ({"layers": (8, 0)}, "layers must be the widths"),
         ({"embedding": 7}, "embedding must be even, not 7"),
         ({"device": "tpu9"}, "device='tpu9' is not a device that torch can use"),
         ({"device": "meta"}, "device='meta' is not a device that torch can use"),
@@ -681,7 +681,7 @@ def test_a_model_before_fit_says_so(tmp_path):
         (0, None, "n must be an integer of at least 1, not 0"),
         (2.5, None, "not 2.5"),
         (3, ["rare"], "y has 1 labels for n=3 samples"),
-        (2, ["rare", "unheard"], "y has 'unheard', which fit did not see: 'common', 'rare'"),
+        (2, ["rare", "unheard"], "y has 'unheard', unknown in fit: 'common', 'rare'"),
         (4, "rare", "y must have one dimension, not 0"),
     ],
 )

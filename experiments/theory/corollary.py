@@ -18,7 +18,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import average_precision_score
 from sklearn.neighbors import KNeighborsClassifier
 
-from cases import DATA, load
+from benchmarks.cases import DATA, load
 from experiments.theory.page import Result, interval, plain, publish, table, told
 from rectifold import GMR
 from rectifold._core.utils import Floats

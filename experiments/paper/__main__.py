@@ -1,0 +1,100 @@
+"""The commands of the paper's experiment.
+
+    python -m experiments.paper run --store results/paper --data-home DATA
+    python -m experiments.paper report --store results/paper
+
+`run` fits the paper's 20 methods with its 7 classifiers on its 27 data sets with its 5 seeds, with
+samplers fitted on the training split alone, and then GMR before the split, to show that data leakage.
+It takes hours; interrupted runs resume when called again. `report` writes a page, the same as
+Markdown, and figures, with the figures that the paper prints beside ours.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from experiments.paper import agreement
+from experiments.paper.printed import published
+from rectifold.bench import (
+    CLASSIFIERS,
+    METHODS,
+    SEEDS,
+    BenchError,
+    Grid,
+    Store,
+    method,
+    paper_sources,
+    run,
+)
+from rectifold.bench._protocols import BEFORE_SPLIT
+from rectifold.bench.report import build_document, write_document
+from rectifold.cli.bench_output import Display, show_end
+from rectifold.report._document import Document
+
+
+def grids(data_home: str | None) -> list[Grid]:
+    """Return the paper's experiment, and GMR before the split."""
+    sources = paper_sources([], data_home)
+    classifiers = list(CLASSIFIERS.values())
+    return [
+        Grid(sources, list(METHODS.values()), classifiers, SEEDS),
+        Grid(sources, [method("GMR")], classifiers, SEEDS, [BEFORE_SPLIT]),
+    ]
+
+
+def report(store: Store) -> Document:
+    """Return the report on a store, with the paper's figures beside ours."""
+    frame, paper = store.read(), published()
+    return build_document(frame, published=paper, sections=agreement.sections(frame, paper))
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command; return 2 if its arguments can't be used, and 130 after Ctrl-C."""
+    parser = argparse.ArgumentParser(prog="python -m experiments.paper", description=__doc__)
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    commands = parser.add_subparsers(dest="command", required=True)
+    for name in ("run", "report"):
+        command = commands.add_parser(name)
+        command.add_argument("--store", type=Path, default=Path("results/paper"))
+        if name == "run":
+            command.add_argument("--data-home", help="folder of imbalanced-learn's cache")
+            command.add_argument("--download", action="store_true", help="download missing data")
+            command.add_argument("--retry", action="store_true", help="run failed fits again")
+            command.add_argument("--time-limit", type=float, default=1800, help="seconds of a fit")
+            command.add_argument("--n-jobs", type=int, default=-1, help="number of processes")
+        else:
+            command.add_argument("--output", type=Path, help="default: report, in the store")
+            command.add_argument("--latex", action="store_true", help="write tables as LaTeX too")
+    options = parser.parse_args(arguments)
+    store = Store(options.store)
+    try:
+        if options.command == "report":
+            folder = options.output or store.folder / "report"
+            print(*write_document(report(store), folder, latex=options.latex), sep="\n")
+        else:
+            for grid in grids(options.data_home):
+                with Display(True) as display:
+                    progress = run(
+                        grid,
+                        store,
+                        n_jobs=options.n_jobs,
+                        time_limit=options.time_limit,
+                        retry=options.retry,
+                        download=options.download,
+                        callback=display.update,
+                    )
+                show_end(progress, store)
+    except (BenchError, ValueError) as error:
+        print(f"{parser.prog}: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("stopped; the same command resumes", file=sys.stderr)
+        return 130
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
