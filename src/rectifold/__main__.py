@@ -1,4 +1,4 @@
-"""Run the command line: `python -m rectifold` is `rectifold`."""
+"""Run the command line by `python -m rectifold`."""
 
 from rectifold.cli import main
 

@@ -1,4 +1,4 @@
-"""The embedded sample of real data, and the names of the paper's data sets."""
+"""The embedded wine data, and the names of the data sets of the paper."""
 
 import csv
 import gzip
@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from sklearn.utils import Bunch
 
-#: The 27 data sets of the paper, as :func:`imblearn.datasets.fetch_datasets` names them, in its
-#: order.
+#: The 27 data sets of the paper, in the names and the order of
+#: :func:`imblearn.datasets.fetch_datasets`.
 PAPER_DATASETS = (
     *("ecoli", "optical_digits", "satimage", "pen_digits", "abalone", "sick_euthyroid"),
     *("spectrometer", "car_eval_34", "isolet", "us_crime", "yeast_ml8", "scene", "libras_move"),
@@ -20,25 +20,25 @@ PAPER_DATASETS = (
 
 
 def load_wine_quality(*, return_X_y: bool = False, as_frame: bool = False) -> Any:
-    """Load the embedded data set: white wines, poor ones against the rest.
+    """Load the embedded wine data: poor white wines against the rest (binary classification).
 
-    4,898 wines with 11 physical and chemical measurements each; 183 of them were given
-    a score of 4 or less by their tasters. No network is used.
+    4,898 samples with 11 physical and chemical features; the 183 wines of class "poor"
+    have a quality score of 4 or less. Works offline.
 
     Parameters
     ----------
     return_X_y : bool, default=False
-        Give ``(data, target)`` instead of a Bunch.
+        Return ``(data, target)`` instead of a Bunch.
 
     as_frame : bool, default=False
-        Give a pandas DataFrame and Series instead of arrays; needs pandas.
+        Return a pandas DataFrame and Series instead of arrays; requires pandas.
 
     Returns
     -------
     Bunch or tuple
         A :class:`sklearn.utils.Bunch` with ``data``, ``target`` ("ordinary" or "poor"),
-        ``frame`` (both in one, if `as_frame`), ``feature_names``, ``target_names`` and
-        ``DESCR``, which holds attribution and licence.
+        ``frame`` (data and target, if `as_frame`), ``feature_names``, ``target_names`` and
+        ``DESCR`` (attribution and licence).
 
     Examples
     --------

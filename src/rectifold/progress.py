@@ -1,27 +1,27 @@
-"""Progress of long work, reported to whoever asks through one callback."""
+"""Report the progress of long work to a callback."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
 Listener = Callable[[int, int], None]
-Reader = Callable[[Warning], None]
+WarningHandler = Callable[[Warning], None]
 
 _listener: ContextVar[Listener | None] = ContextVar("rectifold_progress", default=None)
-_reader: ContextVar[Reader | None] = ContextVar("rectifold_remarks", default=None)
+_handler: ContextVar[WarningHandler | None] = ContextVar("rectifold_warnings", default=None)
 
 
 @contextmanager
 def listening(listener: Listener) -> Iterator[None]:
-    """Have `listener(done, total)` called as rows are decided inside the ``with`` block.
+    """Call `listener(done, total)` as samples are processed inside the ``with`` block.
 
     Parameters
     ----------
     listener : callable
-        Takes the number of rows decided so far and the number of all rows. It is
-        called from the thread that entered the block, once for a thousand rows or
-        so, and at the end with ``done == total``. An exception that it raises ends
-        the work: this is how a caller cancels.
+        Takes the number of samples processed so far and the number of all samples. It is
+        called from the thread that entered the block, about once per thousand samples,
+        and at the end with ``done == total``. An exception that it raises cancels the
+        work.
 
     Examples
     --------
@@ -29,10 +29,10 @@ def listening(listener: Listener) -> Iterator[None]:
     >>> from rectifold import GMR
     >>> from rectifold.progress import listening
     >>> X, y = make_classification(n_samples=500, weights=[0.9], random_state=0)
-    >>> seen = []
-    >>> with listening(lambda done, total: seen.append(f"{done} of {total}")):
+    >>> calls = []
+    >>> with listening(lambda done, total: calls.append(f"{done} of {total}")):
     ...     X_clean, y_clean = GMR().fit_resample(X, y)
-    >>> seen[-1]
+    >>> calls[-1]
     '500 of 500'
     """
     token = _listener.set(listener)
@@ -44,7 +44,7 @@ def listening(listener: Listener) -> Iterator[None]:
 
 @contextmanager
 def muted() -> Iterator[None]:
-    """Report nothing inside the ``with`` block: parts of longer work that reports by itself.
+    """Report no progress inside the ``with`` block, for steps of work that reports its own.
 
     Examples
     --------
@@ -53,13 +53,13 @@ def muted() -> Iterator[None]:
     >>> from rectifold import GMR
     >>> from rectifold.progress import listening, muted
     >>> X, y = make_classification(n_samples=500, weights=[0.9], random_state=0)
-    >>> def told(done, total):
+    >>> def show(done, total):
     ...     print(f"{done} of {total}")
-    >>> with listening(told):
+    >>> with listening(show):
     ...     for fold, (train, test) in enumerate(StratifiedKFold(3).split(X, y)):
     ...         with muted():
     ...             X_clean, y_clean = GMR().fit_resample(X[train], y[train])
-    ...         told(fold + 1, 3)
+    ...         show(fold + 1, 3)
     1 of 3
     2 of 3
     3 of 3
@@ -69,32 +69,25 @@ def muted() -> Iterator[None]:
 
 
 def report(done: int, total: int) -> None:
-    """Tell the listener, if there is one, that `done` of `total` rows are decided."""
+    """Report progress to the listener, if there is one."""
     listener = _listener.get()
     if listener is not None:
         listener(done, total)
 
 
 @contextmanager
-def reading(reader: Reader) -> Iterator[None]:
-    """Have `reader(warning)` called for warnings that concern long work, before it starts.
-
-    Parameters
-    ----------
-    reader : callable
-        Takes the warning, whose text is ``str(warning)``. Outside of the ``with`` block it is
-        issued instead.
-    """
-    token = _reader.set(reader)
+def handling_warnings(handler: WarningHandler) -> Iterator[None]:
+    """Pass warnings about long work, which come before it starts, to `handler`."""
+    token = _handler.set(handler)
     try:
         yield
     finally:
-        _reader.reset(token)
+        _handler.reset(token)
 
 
-def remark(warning: Warning) -> bool:
-    """Pass a warning to the reader, and return whether there is one."""
-    reader = _reader.get()
-    if reader is not None:
-        reader(warning)
-    return reader is not None
+def pass_warning(warning: Warning) -> bool:
+    """Pass a warning to the handler, and return whether there is one."""
+    handler = _handler.get()
+    if handler is not None:
+        handler(warning)
+    return handler is not None

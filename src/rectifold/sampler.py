@@ -359,7 +359,7 @@ class GMR(BaseCleaningSampler):
             Param("engine", "approximate"),
             _duration(estimate.approximate),
         )
-        if not progress.remark(warning):
+        if not progress.pass_warning(warning):
             warnings.warn(warning, stacklevel=7)
 
     def __sklearn_tags__(self) -> Any:
