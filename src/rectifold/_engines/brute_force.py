@@ -10,7 +10,7 @@ from rectifold._core.utils import Floats, Ints
 from rectifold._engines.contract import Proposal
 
 #: The metrics computed here.
-METRICS = ("heom", "nan_euclidean")
+METRICS = frozenset({"heom", "nan_euclidean"})
 #: Maximum number of distances in memory per core.
 _PAIRS = 1 << 20
 #: Distance of samples without a common feature: finite, so that they can still vote.

@@ -1,4 +1,4 @@
-"""The contract of engines: what they are asked for, what they yield, and the result."""
+"""The contract of engines: what they yield, and the neighbourhoods made of it."""
 
 from collections.abc import Generator
 from dataclasses import dataclass, replace
@@ -105,17 +105,6 @@ N_CHECKED = 2000
 N_TUNED = 1000
 #: Separates the random numbers of the sample from those of a search with the same seed.
 _STREAM = 0x5A3F1E
-
-
-@dataclass(frozen=True, slots=True)
-class Approximation:
-    """The options of `options.Approximate`, and the seed of the run."""
-
-    target_recall: float = 0.99
-    seed: int = 0
-    #: Seconds.
-    budget: float | None = None
-    prefer_exact: bool = False
 
 
 def sample_rows(rows: Ints, seed: int, more: int = 0) -> Ints:

@@ -18,7 +18,7 @@ from rectifold._core.space import EXACT_METRICS, Metric, Points
 from rectifold._core.utils import did_you_mean
 from rectifold._engines import approximate, brute_force, exact, user_neighbors
 from rectifold._engines.approximate import nn_descent
-from rectifold._engines.contract import Approximation, Engine
+from rectifold._engines.contract import Engine
 from rectifold._engines.options import GPU, Approximate, EngineLike, engine_name
 
 #: With engine "auto", a GPU is used from this number of values on; from the second one if torch is
@@ -89,12 +89,12 @@ def _gpu(request: Request) -> Engine:
 
 
 def _approximate(request: Request) -> Engine:
-    return partial(approximate.propose, wanted=_wanted(request))
+    return partial(approximate.propose, options=_options(request), seed=request.seed)
 
 
 def _nn_descent(request: Request) -> Engine:
-    wanted = _wanted(request)
-    if wanted.budget is not None:
+    options = _options(request)
+    if options.budget is not None:
         raise ParameterError(
             "{} needs estimates of the search time, which exist for the Euclidean and the cosine "
             "metric: leave it out, or change {}.",
@@ -102,37 +102,23 @@ def _nn_descent(request: Request) -> Engine:
             Param("metric", request.metric),
         )
     nn_descent.check_installed(request.metric)
-    return partial(nn_descent.propose, wanted=wanted)
+    return partial(nn_descent.propose, recall=options.recall, seed=request.seed)
 
 
-def _wanted(request: Request) -> Approximation:
-    options = request.options if isinstance(request.options, Approximate) else Approximate()
-    budget = None if options.budget is None else float(options.budget)
-    return Approximation(float(options.recall), request.seed, budget, options.prefer_exact)
+def _options(request: Request) -> Approximate:
+    return request.options if isinstance(request.options, Approximate) else Approximate()
 
 
-_PRODUCTS = frozenset(EXACT_METRICS)
-#: All engines: name, metrics, exact, on_device, load. Of several that fit, the first is taken.
+_PRODUCTS, _GRAPH = frozenset(EXACT_METRICS), frozenset({"precomputed"})
+#: All engines, with the fields in the order of `EngineSpec`; the first one that fits is chosen.
 ENGINES = [
     EngineSpec("gpu", _PRODUCTS, True, True, _gpu),
     EngineSpec("exact", _PRODUCTS, True, False, lambda _: exact.propose),
     EngineSpec("approximate", _PRODUCTS, False, False, _approximate),
     EngineSpec("approximate", frozenset(nn_descent.METRICS), False, False, _nn_descent),
-    EngineSpec(
-        *("direct", frozenset(brute_force.METRICS), True, False),
-        load=lambda _: brute_force.propose,
-        selectable=False,
-    ),
-    EngineSpec(
-        *("precomputed", frozenset({"precomputed"}), True, False),
-        load=lambda _: user_neighbors.FromGraph(),
-        selectable=False,
-    ),
-    EngineSpec(
-        *("scikit-learn", None, True, False),
-        load=lambda _: user_neighbors.FromMetric(),
-        selectable=False,
-    ),
+    EngineSpec("direct", brute_force.METRICS, True, False, lambda _: brute_force.propose, False),
+    EngineSpec("precomputed", _GRAPH, True, False, lambda _: user_neighbors.FromGraph(), False),
+    EngineSpec("scikit-learn", None, True, False, lambda _: user_neighbors.FromMetric(), False),
 ]
 
 
@@ -156,7 +142,7 @@ def choose(engine: EngineLike, points: Points, seed: int = 0) -> ChosenEngine:
         device = getattr(points.values, "device", None)
         options = GPU(device if getattr(device, "type", "cpu") != "cpu" else None)
     request = Request(points.metric, options, seed)
-    recall = None if spec.exact else _wanted(request).target_recall
+    recall = None if spec.exact else float(_options(request).recall)
     return ChosenEngine(spec.load(request), spec.name, recall)
 
 

@@ -17,7 +17,6 @@ from rectifold._engines.contract import (
     N_CHECKED,
     N_TUNED,
     Answer,
-    Approximation,
     CheckSample,
     EngineUsed,
     PairCount,
@@ -27,6 +26,7 @@ from rectifold._engines.contract import (
 )
 from rectifold._engines.exact import costs
 from rectifold._engines.exact.index import LeafIndex, SearchState, build_index
+from rectifold._engines.options import Approximate
 from rectifold._engines.settle import settle
 from rectifold._engines.threads import Workers
 from rectifold._engines.zero_vectors import search_nonzero
@@ -41,7 +41,8 @@ def propose(
     k: int,
     *,
     n_jobs: int | None = None,
-    wanted: Approximation,
+    options: Approximate,
+    seed: int,
 ) -> Generator[Answer, None, None]:
     """Yield certificates if they cost little, and search the nearest cells for the other samples.
 
@@ -53,7 +54,7 @@ def propose(
         def search(values: Matrix, labels: Ints, ceiling: float) -> Generator[Answer, None, None]:
             cosine = points.metric == "cosine"
             index = build_index(values, labels, k, workers, unit_length=cosine, ceiling=ceiling)
-            run = _Run(Points(values, points.metric), index, k, workers, wanted, started)
+            run = _Run(Points(values, points.metric), index, k, workers, options, seed, started)
             return run.answers()
 
         yield from search_nonzero(points, labels, k, search)
@@ -65,14 +66,15 @@ class _Run:
     index: LeafIndex
     k: int
     workers: Workers
-    wanted: Approximation
+    options: Approximate
+    seed: int
     started: float
 
     def answers(self) -> Generator[Answer, None, None]:
         """Yield answers for all samples."""
         index, k, workers = self.index, self.k, self.workers
         few_points = len(index.groups.counts) < _MIN_RATIO * k
-        if index.single_leaf or few_points or self.wanted.target_recall >= 1:
+        if index.single_leaf or few_points or self.options.recall >= 1:
             yield EngineUsed("exact")
             yield from exact.answer_all(index, k, workers)
             return
@@ -85,7 +87,7 @@ class _Run:
         if len(rows) <= 2 * (N_CHECKED + N_TUNED):
             yield from self._answer_exactly(state, certificates)
             return
-        some = sample_rows(rows, self.wanted.seed, N_TUNED)
+        some = sample_rows(rows, self.seed, N_TUNED)
         start = perf_counter()
         truth, pairs = self._truth(np.sort(some))
         seconds = perf_counter() - start
@@ -95,7 +97,7 @@ class _Run:
         if self._prefers_exact(estimated):
             yield from self._answer_exactly(state, certificates)
             return
-        sketch, rng = index.frame.leaves.sketch, np.random.default_rng(self.wanted.seed)
+        sketch, rng = index.frame.leaves.sketch, np.random.default_rng(self.seed)
         cells = gather(sketch[index.places()], costs.cells_for(len(left)), rng, workers)
         position = np.empty_like(cells.order)
         position[cells.order] = np.arange(len(position))
@@ -103,13 +105,13 @@ class _Run:
         for_tuning = np.isin(truth.rows, some[N_CHECKED:])
         tried = position_of[truth.rows[for_tuning]]
         nearest = position_of[truth.candidates.reshape(-1, k)[for_tuning]]
-        probes = tuning.tune(cells, tried, nearest, self.wanted.target_recall)
+        probes = tuning.tune(cells, tried, nearest, self.options.recall)
         residuals = subtract_means(index.frame.coordinates, cells)
         load = probing.trial(residuals, k, np.unique(tried), probes, workers)
         if self._prefers_exact(estimated, load):
             yield from self._answer_exactly(state, certificates)
             return
-        if self.wanted.budget is not None:
+        if self.options.budget is not None:
             probes = min(probes, estimated.affordable(load, self._seconds_left()))
         yield CheckSample(truth.only(~for_tuning), len(rows))
 
@@ -135,13 +137,13 @@ class _Run:
 
     def _prefers_exact(self, estimated: tuning.Costs, load: tuning.Load | None = None) -> bool:
         """Return whether an exact search takes no longer, or keeps to the budget if preferred."""
-        if self.wanted.prefer_exact and estimated.exact_seconds <= self._seconds_left():
+        if self.options.prefer_exact and estimated.exact_seconds <= self._seconds_left():
             return True
         return estimated.exact <= estimated.approximate(load)
 
     def _seconds_left(self) -> float:
-        assert self.wanted.budget is not None
-        return self.wanted.budget - (perf_counter() - self.started)
+        assert self.options.budget is not None
+        return self.options.budget - (perf_counter() - self.started)
 
     def _truth(self, rows: Ints) -> tuple[Proposal, int]:
         """Return the sorted true neighbours of the samples `rows`, and the pairs compared."""

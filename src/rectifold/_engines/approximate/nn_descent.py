@@ -19,7 +19,6 @@ from rectifold._engines.contract import (
     N_CHECKED,
     N_TUNED,
     Answer,
-    Approximation,
     CheckSample,
     EngineUsed,
     Proposal,
@@ -59,7 +58,7 @@ def check_installed(metric: Any) -> None:
 
 
 def propose(
-    points: Points, labels: Ints, k: int, *, n_jobs: int | None = None, wanted: Approximation
+    points: Points, labels: Ints, k: int, *, n_jobs: int | None = None, recall: float, seed: int
 ) -> Generator[Answer, None, None]:
     """Propose the neighbours in a graph of dense points, and the true neighbours of a sample.
 
@@ -77,10 +76,10 @@ def propose(
         yield EngineUsed("exact")
         yield from FromMetric()(points, labels, k, n_jobs=n_jobs)
         return
-    some = sample_rows(np.arange(points.n), wanted.seed, N_TUNED)
+    some = sample_rows(np.arange(points.n), seed, N_TUNED)
     truth = _truth(points, np.sort(some), k, n_jobs)
     checked = np.isin(truth.rows, some[:N_CHECKED])
-    found = _graph(points, k, truth.only(~checked), wanted)
+    found = _graph(points, k, truth.only(~checked), recall, seed)
     yield CheckSample(truth.only(checked), points.n)
     first = np.arange(k + 1)
     for at in range(0, points.n, _ROWS):
@@ -105,7 +104,7 @@ def _truth(points: Points, rows: Ints, k: int, n_jobs: int | None) -> Proposal:
     return sorted_proposal(found, indices, distances)
 
 
-def _graph(points: Points, k: int, truth: Proposal, wanted: Approximation) -> Ints:
+def _graph(points: Points, k: int, truth: Proposal, recall: float, seed: int) -> Ints:
     """Return the smallest graph with enough of the true neighbours, or the largest."""
     from pynndescent import NNDescent
 
@@ -117,12 +116,12 @@ def _graph(points: Points, k: int, truth: Proposal, wanted: Approximation) -> In
             points.values.astype(np.float32),
             metric=metric,
             n_neighbors=count,
-            random_state=wanted.seed,
+            random_state=seed,
             n_jobs=1,
         ).neighbor_graph[0]
         near = graph[truth.rows]
         hits = np.array([np.isin(a, b).mean() for a, b in zip(true, near, strict=True)])
-        if hits.mean() >= wanted.target_recall:
+        if hits.mean() >= recall:
             break
     found: Ints = graph.astype(np.intp)
     return found
