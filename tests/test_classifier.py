@@ -1,4 +1,4 @@
-"""RectifiedClassifier: what it chooses, what it fits, and that it is at home in scikit-learn."""
+"""RectifiedClassifier: the choice of a setting, ensembles, and use within scikit-learn."""
 
 import numpy as np
 import pytest
@@ -42,8 +42,8 @@ def data(n=400, seed=0, noise=0.15, **more):
     return make_classification(n_samples=n, flip_y=noise, random_state=seed, **settings)
 
 
-class Blunt(ClassifierMixin, BaseEstimator):
-    """It gives labels, and nothing softer."""
+class LabelsOnly(ClassifierMixin, BaseEstimator):
+    """It predicts labels, without probabilities or a decision function."""
 
     def fit(self, X, y):
         self.classes_ = np.unique(y)
@@ -53,21 +53,27 @@ class Blunt(ClassifierMixin, BaseEstimator):
         return np.full(len(X), self.classes_[0])
 
 
-class Moody(ClassifierMixin, BaseEstimator):
-    """Every other fit of it shouts nonsense, which drowns the others in an average."""
+class Unstable(ClassifierMixin, BaseEstimator):
+    """Every other fit returns large random values, which dominate an average."""
 
     def fit(self, X, y):
         self.classes_ = np.unique(y)
-        self.shouts_ = int(1e6 * abs(X[:, 0].sum())) % 2
+        self.is_random_ = int(1e6 * abs(X[:, 0].sum())) % 2
         self.inner_ = LogisticRegression().fit(X, y)
         return self
 
     def decision_function(self, X):
-        nonsense = 1e6 * np.sin(1e3 * X[:, 1])
-        return nonsense if self.shouts_ else self.inner_.decision_function(X)
+        values = 1e6 * np.sin(1e3 * X[:, 1])
+        return values if self.is_random_ else self.inner_.decision_function(X)
 
     def predict(self, X):
         return self.classes_[(self.decision_function(X) > 0).astype(int)]
+
+
+def split_scores(model):
+    """Return the scores of all candidates (rows) on all folds (columns)."""
+    results = model.cv_results_
+    return np.array([results[key] for key in results if key.startswith("split")]).T
 
 
 def tree(**more):
@@ -76,7 +82,7 @@ def tree(**more):
 
 @pytest.mark.filterwarnings("ignore")
 @parametrize_with_checks(
-    [RectifiedClassifier(LogisticRegression(), cv=2, search=[{"n_neighbors": 3}])]
+    [RectifiedClassifier(LogisticRegression(), cv=2, param_grid=[{"n_neighbors": 3}])]
 )
 def test_scikit_learn_checks_pass(estimator, check):
     check(estimator)
@@ -94,7 +100,7 @@ def test_scikit_learn_checks_pass_with_all_candidates_and_for_ensembles(estimato
     check(estimator)
 
 
-class TestPath:
+class TestRectifyAll:
     SETTINGS = (
         {},
         {"gamma": 0},
@@ -144,7 +150,7 @@ class TestPath:
 
 
 class TestChoice:
-    def test_where_cleaning_gains_nothing_the_data_is_left_alone(self):
+    def test_without_a_gain_nothing_is_cleaned(self):
         X, y = make_classification(
             n_samples=300, weights=[0.8], class_sep=5, flip_y=0, random_state=0
         )
@@ -152,91 +158,118 @@ class TestChoice:
         assert model.sampler_ is None
         assert model.best_params_ is None
         assert model.rectification_ is None
-        assert model.search_results_["chosen"].tolist() == [True, *[False] * 7]
+        assert model.cv_results_["chosen"].tolist() == [True, *[False] * 7]
         plain = LogisticRegression().fit(X, y)
         assert_array_equal(model.predict_proba(X), plain.predict_proba(X))
 
-    def test_noise_that_blinds_a_nearest_neighbour_is_cleaned(self):
+    def test_label_noise_is_cleaned_for_a_nearest_neighbour_classifier(self):
         rng = np.random.default_rng(0)
         X = rng.normal(size=(600, 2))
         truth = (X[:, 0] > 1.0).astype(int)
         y = np.where(rng.random(600) < 0.15, 1 - truth, truth)
         nearest = KNeighborsClassifier(1)
-        search = [{"alpha": 0.5, "gamma": 1.0, "beta": 0.5}]
-        model = RectifiedClassifier(nearest, search=search, random_state=0).fit(X, y)
-        assert model.best_params_ == search[0]
+        grid = [{"alpha": 0.5, "gamma": 1.0, "beta": 0.5}]
+        model = RectifiedClassifier(nearest, param_grid=grid, random_state=0).fit(X, y)
+        assert model.best_params_ == grid[0]
         fresh = rng.normal(size=(2000, 2))
         found = (fresh[:, 0] > 1.0).astype(int)
         assert model.score(fresh, found) > clone(nearest).fit(X, y).score(fresh, found) + 0.05
 
-    def test_the_guard_decides(self):
+    def test_min_gain_se_decides(self):
         X, y = data(600)
-        loose = tree(guard=0).fit(X, y)
-        table = loose.search_results_
+        loose = tree(min_gain_se=0).fit(X, y)
+        table = loose.cv_results_
         assert table["gain"][0] == 0
-        assert table.loc[table["chosen"], "gain"].item() == table["gain"].max()
-        strict = tree(guard=1e9).fit(X, y)
+        assert table["gain"][table["chosen"]] == table["gain"].max()
+        strict = tree(min_gain_se=1e9).fit(X, y)
         assert strict.best_params_ is None
 
-    def test_only_candidates_ahead_are_tried_in_the_second_round(self):
+    def test_only_candidates_ahead_are_tried_in_the_second_repeat(self):
         X, y = data(600)
-        # Taking away most of the majority leaves a tree worse than leaving it alone does.
-        search = [{"alpha": 1.0, "gamma": 0}, {"beta": 0.5, "gamma": 0.3}]
-        table = tree(search=search).fit(X, y).search_results_
-        folds = table.filter(like="fold_")
-        assert folds.shape[1] == 10
-        assert folds.iloc[0].notna().all()
-        sat_out = folds.iloc[:, 5:].isna().all(axis=1)
-        assert sat_out.tolist() == [False, *(table["gain"][1:] <= 0)]
-        assert sat_out.any()
+        # A tree is worse without most of the majority class.
+        grid = [{"alpha": 1.0, "gamma": 0}, {"beta": 0.5, "gamma": 0.3}]
+        model = tree(param_grid=grid).fit(X, y)
+        missing = np.isnan(split_scores(model))
+        assert missing.shape == (3, 10)
+        assert not missing[0].any()
+        dropped = missing[:, 5:].all(axis=1)
+        assert dropped.tolist() == [False, *(model.cv_results_["gain"][1:] <= 0)]
+        assert dropped.any()
+
+    def test_cv_results_has_the_keys_of_scikit_learn(self):
+        X, y = data(600)
+        model = tree().fit(X, y)
+        results = model.cv_results_
+        assert all(len(values) == 8 for values in results.values())
+        scores = split_scores(model)
+        assert_allclose(results["mean_test_score"], np.nanmean(scores, axis=1))
+        assert_allclose(results["std_test_score"], np.nanstd(scores, axis=1))
+        best = results["gain"].argmax()
+        assert results["rank_test_score"][best] == 1
+        assert results["params"][0] is None
+        assert results["n_estimators"].tolist() == results["chosen"].astype(int).tolist()
+        alone = tree(param_grid=[]).fit(X, y).cv_results_
+        assert not [key for key in alone if key.startswith("split")]
+        assert np.isnan(alone["mean_test_score"][0])
+
+    def test_cv_results_make_a_data_frame(self):
+        pd = pytest.importorskip("pandas")
+        X, y = data()
+        frame = pd.DataFrame(tree(cv=3).fit(X, y).cv_results_)
+        assert frame["setting"].tolist()[:3] == ["None", "GMR(gamma=0)", "GMR()"]
+
+    def test_results_are_reproducible_by_default(self):
+        X, y = data()
+        model = RectifiedClassifier(RandomForestClassifier(5), ensemble=3, cv=3)
+        assert_array_equal(*(clone(model).fit(X, y).predict_proba(X) for _ in range(2)))
 
     def test_gains_are_those_of_plain_cross_validation(self):
         X, y = data(600)
-        search = [{"alpha": 0.9, "gamma": 0}]
+        grid = [{"alpha": 0.9, "gamma": 0}]
         cv = StratifiedKFold(4)
-        model = RectifiedClassifier(LogisticRegression(), search=search, cv=cv).fit(X, y)
-        table = model.search_results_
-        said = np.zeros((2, len(y)))
+        model = RectifiedClassifier(LogisticRegression(), param_grid=grid, cv=cv).fit(X, y)
+        table = model.cv_results_
+        decisions = np.zeros((2, len(y)))
         for fold, (train, test) in enumerate(cv.split(X, y)):
-            for place, sampler in enumerate((None, GMR(**search[0]))):
+            for place, sampler in enumerate((None, GMR(**grid[0]))):
                 rows = (
                     (X[train], y[train])
                     if sampler is None
                     else sampler.fit_resample(X[train], y[train])
                 )
                 fitted = LogisticRegression().fit(*rows)
-                said[place, test] = fitted.decision_function(X[test])
-                expected = average_precision_score(y[test], said[place, test])
-                assert table[f"fold_{fold}"][place] == pytest.approx(expected)
-        plain, cleaned = (average_precision_score(y, one) for one in said)
+                decisions[place, test] = fitted.decision_function(X[test])
+                expected = average_precision_score(y[test], decisions[place, test])
+                assert table[f"split{fold}_test_score"][place] == pytest.approx(expected)
+        plain, cleaned = (average_precision_score(y, one) for one in decisions)
         assert table["gain"][1] == pytest.approx(cleaned - plain)
 
-    def test_candidates_that_leave_the_same_rows_are_fitted_once(self):
+    def test_candidates_that_keep_the_same_samples_share_a_fit(self):
         X, y = data()
         same = [{"gamma": 0, "alpha": alpha} for alpha in (0.1, 0.2, 0.3, 0.4, 0.5)]
-        model = RectifiedClassifier(LogisticRegression(), search=same, cv=StratifiedKFold(3)).fit(
-            X, y
-        )
+        model = RectifiedClassifier(
+            LogisticRegression(), param_grid=same, cv=StratifiedKFold(3)
+        ).fit(X, y)
         assert model.n_fits_ == 3 * 2 + 1
 
-    def test_the_rarer_class_is_the_positive_one_whatever_its_name(self):
+    def test_the_smaller_class_is_the_positive_one_whatever_its_name(self):
         X, y = data()
         chosen = []
         for names in (("common", "rare"), ("z", "a"), (0, 1), (1, 0)):
             labels = np.array(names)[y]
             model = tree().fit(X, labels)
-            chosen.append(model.search_results_["gain"].tolist())
+            chosen.append(model.cv_results_["gain"].tolist())
             assert_array_equal(model.classes_, np.unique(labels))
         for one in chosen[1:]:
             assert_allclose(one, chosen[0])
 
-    def test_a_seed_and_any_number_of_processes_give_one_answer(self):
+    def test_the_result_does_not_depend_on_n_jobs(self):
         X, y = data()
         one, two = tree(ensemble=6).fit(X, y), tree(ensemble=6, n_jobs=2).fit(X, y)
         assert_array_equal(one.predict_proba(X), two.predict_proba(X))
-        assert one.search_results_.drop(columns="params").equals(
-            two.search_results_.drop(columns="params")
-        )
+        for key, values in one.cv_results_.items():
+            if key != "params":
+                assert_array_equal(values, two.cv_results_[key])
 
     def test_more_than_two_classes(self):
         X, y = data(600, n_classes=3, n_informative=4, n_redundant=1, weights=[0.7, 0.2])
@@ -245,16 +278,16 @@ class TestChoice:
         assert tree(ensemble=4).fit(X, y).predict_proba(X).shape == (600, 3)
 
     @pytest.mark.parametrize(
-        "search",
+        "param_grid",
         [
             {"alpha": [0.3, 0.9], "gamma": 0},
             [{"alpha": 0.3, "gamma": 0}, {"alpha": 0.9, "gamma": 0}, None],
             lambda X, y: [{"alpha": 0.3, "gamma": 0}, {"alpha": 0.9, "gamma": 0}],
         ],
     )
-    def test_candidates_of_ones_own(self, search):
+    def test_custom_candidates(self, param_grid):
         X, y = data()
-        table = tree(search=search).fit(X, y).search_results_
+        table = tree(param_grid=param_grid).fit(X, y).cv_results_
         assert table["setting"].tolist() == [
             "None",
             *(f"GMR(alpha={alpha}, gamma=0)" for alpha in (0.3, 0.9)),
@@ -262,11 +295,11 @@ class TestChoice:
 
     def test_cleaning_may_be_followed_by_over_sampling(self):
         X, y = data(600)
-        search = [{"gamma": 0, "then": SMOTE()}]
-        model = tree(search=search, guard=0, scoring="recall").fit(X, y)
-        assert model.best_params_ == search[0]
-        assert model.members_[0].shares[1] > 2
-        assert model.search_results_["setting"][1] == "GMR(gamma=0) + SMOTE()"
+        grid = [{"gamma": 0, "resampler": SMOTE()}]
+        model = tree(param_grid=grid, min_gain_se=0, scoring="recall").fit(X, y)
+        assert model.best_params_ == grid[0]
+        assert model.class_shares_[0, 1] > 2
+        assert model.cv_results_["setting"][1] == "GMR(gamma=0) + SMOTE()"
 
     def test_a_messy_table_needs_a_space(self):
         pd = pytest.importorskip("pandas")
@@ -281,19 +314,19 @@ class TestChoice:
         assert list(model.feature_names_in_) == list(frame.columns)
         assert model.predict(frame).shape == (400,)
 
-    def test_sparse_rows(self):
+    def test_sparse_input(self):
         X, y = data()
-        search = [{"alpha": 0.9, "gamma": 0}]
-        model = RectifiedClassifier(LogisticRegression(), search=search, random_state=0)
-        dense = clone(model).fit(X, y).search_results_["gain"]
-        assert_allclose(model.fit(sparse.csr_array(X), y).search_results_["gain"], dense, atol=1e-6)
+        grid = [{"alpha": 0.9, "gamma": 0}]
+        model = RectifiedClassifier(LogisticRegression(), param_grid=grid, random_state=0)
+        dense = clone(model).fit(X, y).cv_results_["gain"]
+        assert_allclose(model.fit(sparse.csr_array(X), y).cv_results_["gain"], dense, atol=1e-6)
 
-    def test_it_tells_what_it_chose(self, capsys):
+    def test_verbose_prints_the_choice(self, capsys):
         X, y = data()
         tree(verbose=2).fit(X, y)
-        said = capsys.readouterr().out
-        assert "[rectifold] GMR(gamma=0): gain" in said
-        assert "[rectifold] chosen: " in said
+        out = capsys.readouterr().out
+        assert "[rectifold] GMR(gamma=0): gain" in out
+        assert "[rectifold] chosen: " in out
 
     def test_progress_counts_folds(self):
         X, y = data()
@@ -304,12 +337,12 @@ class TestChoice:
 
 
 class TestEnsemble:
-    def test_members_are_fits_of_the_folds_and_are_averaged(self):
+    def test_estimators_are_fits_of_the_folds_and_are_averaged(self):
         X, y = data()
         model = tree(ensemble=7).fit(X, y)
-        assert len(model.members_) == 7
-        assert model.search_results_["members"].sum() == 7
-        mean = np.mean([one.model.predict_proba(X) for one in model.members_], axis=0)
+        assert len(model.estimators_) == 7
+        assert model.cv_results_["n_estimators"].sum() == 7
+        mean = np.mean([one.predict_proba(X) for one in model.estimators_], axis=0)
         assert_allclose(model.predict_proba(X), mean)
         assert_array_equal(model.predict(X), model.classes_[mean.argmax(axis=1)])
 
@@ -326,28 +359,30 @@ class TestEnsemble:
         X, y = data()
         model = RectifiedClassifier(SVC(), ensemble=5, random_state=0).fit(X, y)
         assert not hasattr(model, "predict_proba")
-        mean = np.mean([one.model.decision_function(X) for one in model.members_], axis=0)
+        mean = np.mean([one.decision_function(X) for one in model.estimators_], axis=0)
         assert_allclose(model.decision_function(X), mean)
         assert_array_equal(model.predict(X), (mean > 0).astype(int))
 
     def test_without_candidates_it_is_averaging_alone(self):
         X, y = data()
-        model = tree(ensemble=5, search=[]).fit(X, y)
+        model = tree(ensemble=5, param_grid=[]).fit(X, y)
         assert model.sampler_ is None
-        assert all((one.shares == 1).all() for one in model.members_)
+        assert (model.class_shares_ == 1).all()
 
-    def test_where_averaging_hurts_there_is_one_fit(self):
+    def test_one_classifier_is_fitted_if_averaging_hurts(self):
         X, y = data(noise=0, class_sep=2)
-        moody = RectifiedClassifier(Moody(), ensemble=10, search=[], random_state=0).fit(X, y)
-        assert len(moody.members_) == 1
-        assert len(tree(ensemble=10, search=[]).fit(X, y).members_) == 10
+        unstable = RectifiedClassifier(Unstable(), ensemble=10, param_grid=[], random_state=0).fit(
+            X, y
+        )
+        assert len(unstable.estimators_) == 1
+        assert len(tree(ensemble=10, param_grid=[]).fit(X, y).estimators_) == 10
 
-    def test_what_cannot_be_averaged_is_refused(self):
+    def test_predictions_that_cannot_be_averaged_are_refused(self):
         X, y = data()
         with pytest.raises(ValueError, match="averages predict_proba or decision_function"):
-            RectifiedClassifier(Blunt(), ensemble=3, scoring="accuracy").fit(X, y)
-        assert RectifiedClassifier(Blunt(), scoring="accuracy").fit(X, y).sampler_ is None
-        with pytest.raises(ValueError, match="make it a scorer with"):
+            RectifiedClassifier(LabelsOnly(), ensemble=3, scoring="accuracy").fit(X, y)
+        assert RectifiedClassifier(LabelsOnly(), scoring="accuracy").fit(X, y).sampler_ is None
+        with pytest.raises(ValueError, match="make scoring a scorer with"):
             tree(ensemble=3, scoring=lambda e, X, y: 0.5).fit(X, y)
         X, y = data(n_classes=3, n_informative=4, n_redundant=1, weights=None)
         pairs = SVC(decision_function_shape="ovo")
@@ -356,43 +391,43 @@ class TestEnsemble:
 
 
 class TestPosterior:
-    def test_probabilities_are_put_back_by_the_lemma(self):
+    def test_probabilities_are_corrected_by_the_lemma(self):
         X, y = data(800)
-        search = [{"class_weight": "balanced", "gamma": 0}]
+        grid = [{"class_weight": "balanced", "gamma": 0}]
         plain = RectifiedClassifier(
-            LogisticRegression(), search=search, guard=0, scoring="recall", random_state=0
+            LogisticRegression(), param_grid=grid, min_gain_se=0, scoring="recall", random_state=0
         ).fit(X, y)
-        assert plain.best_params_ == search[0]
+        assert plain.best_params_ == grid[0]
         corrected = clone(plain).set_params(correct_posterior=True).fit(X, y)
-        r0, r1 = 1 - plain.members_[0].shares
+        r0, r1 = 1 - plain.class_shares_[0]
         assert r0 > 0.1
         back = undo_posterior_shift(plain.predict_proba(X)[:, 1], r0, r1)
         assert_allclose(corrected.predict_proba(X)[:, 1], back)
         assert_array_equal(corrected.predict(X), (back > 0.5).astype(int))
-        # The mean is nearer to what the data says, which cleaning had moved away from.
+        # Cleaning moved the mean away from the share of the class.
         truth = y.mean()
         assert abs(back.mean() - truth) < abs(plain.predict_proba(X)[:, 1].mean() - truth)
 
-    def test_what_is_delivered_is_what_is_scored(self):
+    def test_corrected_probabilities_are_scored(self):
         X, y = data(600)
-        search = [{"class_weight": "balanced", "gamma": 0}]
-        settings = {"search": search, "scoring": "neg_log_loss", "random_state": 0, "cv": 3}
+        grid = [{"class_weight": "balanced", "gamma": 0}]
+        settings = {"param_grid": grid, "scoring": "neg_log_loss", "random_state": 0, "cv": 3}
         plain, corrected = (
             RectifiedClassifier(LogisticRegression(), correct_posterior=one, **settings).fit(X, y)
             for one in (False, True)
         )
-        gains = [one.search_results_["gain"][1] for one in (plain, corrected)]
+        gains = [one.cv_results_["gain"][1] for one in (plain, corrected)]
         assert gains[1] > gains[0]
-        with pytest.raises(ValueError, match="corrects probabilities, and RidgeClassifier gives"):
+        with pytest.raises(ValueError, match="corrects probabilities, and RidgeClassifier has"):
             RectifiedClassifier(RidgeClassifier(), correct_posterior=True).fit(X, y)
 
-    def test_nothing_cleaned_is_nothing_to_put_back(self):
+    def test_without_cleaning_nothing_is_corrected(self):
         X, y = data()
-        model = tree(guard=1e9, correct_posterior=True).fit(X, y)
-        assert_array_equal(model.predict_proba(X), tree(guard=1e9).fit(X, y).predict_proba(X))
+        model = tree(min_gain_se=1e9, correct_posterior=True).fit(X, y)
+        assert_array_equal(model.predict_proba(X), tree(min_gain_se=1e9).fit(X, y).predict_proba(X))
 
 
-class TestAtHome:
+class TestScikitLearn:
     def test_in_a_grid_search_and_a_pipeline(self):
         X, y = data()
         line = make_pipeline(StandardScaler(), tree(cv=3))
@@ -412,29 +447,27 @@ class TestAtHome:
         X, y = data()
         assert (cross_val_score(tree(cv=3), X, y, cv=2, scoring="roc_auc") > 0.4).all()
 
-    def test_sample_weights_follow_their_rows(self):
+    def test_sample_weights_follow_their_samples(self):
         X, y = data()
         weight = np.linspace(0.1, 3, len(y))
-        search = [{"alpha": 0.9, "gamma": 0}]
+        grid = [{"alpha": 0.9, "gamma": 0}]
         model = RectifiedClassifier(
-            LogisticRegression(), search=search, guard=0, scoring="recall", random_state=0
+            LogisticRegression(), param_grid=grid, min_gain_se=0, scoring="recall", random_state=0
         ).fit(X, y, sample_weight=weight)
         kept = model.sampler_.sample_indices_
         assert len(kept) < len(y)
         plain = LogisticRegression().fit(X[kept], y[kept], sample_weight=weight[kept])
         assert_allclose(model.predict_proba(X), plain.predict_proba(X))
 
-    def test_weights_leave_no_room_for_rows_made_anew(self):
+    def test_sample_weights_exclude_over_sampling(self):
         X, y = data()
         weight = np.ones(len(y))
-        names = tree().fit(X, y, sample_weight=weight).search_results_["setting"]
-        assert not names.str.contains("Over").any()
-        with pytest.raises(
-            ValueError, match="rows that are made anew have no entry in sample_weight"
-        ):
-            tree(search=[{"then": RandomOverSampler()}]).fit(X, y, sample_weight=weight)
+        names = tree().fit(X, y, sample_weight=weight).cv_results_["setting"]
+        assert not any("Over" in name for name in names)
+        with pytest.raises(ValueError, match="synthetic samples have no entry in sample_weight"):
+            tree(param_grid=[{"resampler": RandomOverSampler()}]).fit(X, y, sample_weight=weight)
 
-    def test_groups_stay_on_one_side(self):
+    def test_groups_stay_together(self):
         X, y = data()
         groups = np.arange(len(y)) // 4
         seen = []
@@ -444,65 +477,68 @@ class TestAtHome:
                 seen.append(len(y))
                 return super().fit(X, y)
 
-        RectifiedClassifier(Watching(), cv=4, search=[], ensemble=4).fit(X, y, groups=groups)
+        RectifiedClassifier(Watching(), cv=4, param_grid=[], ensemble=4).fit(X, y, groups=groups)
         assert all(n % 4 == 0 for n in seen)
         RectifiedClassifier(LogisticRegression(), cv=GroupKFold(3)).fit(X, y, groups=groups)
 
     def test_metadata_is_routed(self):
         X, y = data()
         weight, groups = np.linspace(0.1, 3, len(y)), np.arange(len(y)) // 4
-        told = []
+        n_weights = []
 
         def weighed(y_true, y_pred, sample_weight=None):
-            told.append(len(sample_weight))
+            n_weights.append(len(sample_weight))
             return float(np.average(y_true == y_pred, weights=sample_weight))
 
         with sklearn.config_context(enable_metadata_routing=True):
             model = RectifiedClassifier(
                 LogisticRegression().set_fit_request(sample_weight=True),
                 cv=GroupKFold(4),
-                search=[],
+                param_grid=[],
                 ensemble=4,
                 scoring=make_scorer(weighed).set_score_request(sample_weight=True),
             ).fit(X, y, sample_weight=weight, groups=groups)
-        assert sum(told) >= len(y)
-        assert len(model.members_) == 4
+        assert sum(n_weights) >= len(y)
+        assert len(model.estimators_) == 4
 
     def test_a_scorer_of_costs(self):
         X, y = data()
         model = tree(scoring=asymmetric_risk_scorer(cost_fn=50)).fit(X, y)
-        assert (model.search_results_.filter(like="fold_").iloc[0] < 0).all()
+        assert (split_scores(model)[0] < 0).all()
 
 
 class TestBadInput:
     @pytest.mark.parametrize(
         ("settings", "sentence"),
         [
-            ({"search": "best"}, "search='best' is not known: it must be 'auto'"),
+            ({"param_grid": "best"}, "param_grid='best' is not known: it must be 'auto'"),
             (
-                {"search": [{"alfa": 1}]},
-                "search sets 'alfa', which GMR does not have; did you mean 'alpha'",
+                {"param_grid": [{"alfa": 1}]},
+                "param_grid sets 'alfa', which GMR does not have; did you mean 'alpha'",
             ),
-            ({"search": [3]}, "search has a candidate 3: it must be a dict"),
-            ({"search": lambda X, y: 3}, "search gave a int: it must be a list"),
+            ({"param_grid": [3]}, "param_grid has a setting 3: it must be a dict"),
+            ({"param_grid": lambda X, y: 3}, "param_grid returned a int: it must be a list"),
             (
-                {"search": [{"alpha": 7}]},
+                {"param_grid": [{"alpha": 7}]},
                 "The 'alpha' parameter of GMR must be a float in the range",
             ),
-            ({"search": [{"then": 3}]}, "search has then=3: it must be a sampler"),
-            ({"search": [{"n_neighbors": 390}]}, "n_neighbors must be smaller"),
+            (
+                {"param_grid": [{"resampler": 3}]},
+                "param_grid has resampler=3: it must be",
+            ),
+            ({"param_grid": [{"n_neighbors": 390}]}, "n_neighbors must be smaller"),
             ({"sampler": SMOTE()}, "sampler is a SMOTE: it must be a GMR"),
             ({"scoring": "average_percision"}, "did you mean 'average_precision'"),
             ({"cv": 1}, "The 'cv' parameter of RectifiedClassifier must be an int"),
             (
                 {"cv": ShuffleSplit(3), "ensemble": 5},
-                "ensemble=5 needs as many folds, and cv gives 3",
+                "ensemble=5 needs as many folds, and cv yields 3",
             ),
             ({"ensemble": 1}, "The 'ensemble' parameter of RectifiedClassifier must be"),
-            ({"guard": -1}, "The 'guard' parameter"),
+            ({"min_gain_se": -1}, "The 'min_gain_se' parameter"),
         ],
     )
-    def test_what_is_wrong_is_said_before_any_fit(self, settings, sentence):
+    def test_errors_are_raised_before_any_fit(self, settings, sentence):
         class Never(DecisionTreeClassifier):
             def fit(self, X, y):
                 raise AssertionError("it was fitted")
@@ -511,48 +547,50 @@ class TestBadInput:
         with pytest.raises((ValueError, TypeError), match=sentence.replace("(", r"\(")):
             RectifiedClassifier(Never(), **settings).fit(X, y)
 
-    def test_an_estimator_that_cannot_rank(self):
+    def test_an_estimator_without_scores_is_refused(self):
         X, y = data()
-        sentence = "needs decision_function or predict_proba, and Blunt has none"
+        sentence = "needs decision_function or predict_proba, and LabelsOnly has none"
         with pytest.raises(ValueError, match=sentence):
-            RectifiedClassifier(Blunt()).fit(X, y)
-        # Some know what they can do only once they are fitted.
-        late = StackingClassifier([("blunt", Blunt())], final_estimator=LinearSVC())
+            RectifiedClassifier(LabelsOnly()).fit(X, y)
+        # Some have their methods only once they are fitted.
+        late = StackingClassifier([("labels", LabelsOnly())], final_estimator=LinearSVC())
         with pytest.raises(ValueError, match="needs predict_proba, and StackingClassifier has"):
-            RectifiedClassifier(late, scoring="neg_log_loss", search=[{}], cv=2).fit(X, y)
+            RectifiedClassifier(late, scoring="neg_log_loss", param_grid=[{}], cv=2).fit(X, y)
         RectifiedClassifier(
-            StackingClassifier([("tree", DecisionTreeClassifier(max_depth=2))]), search=[{}], cv=2
+            StackingClassifier([("tree", DecisionTreeClassifier(max_depth=2))]),
+            param_grid=[{}],
+            cv=2,
         ).fit(X, y)
 
     def test_a_regressor_is_refused(self):
         X, y = data()
-        with pytest.raises(ValueError, match="estimator is a LinearRegression, which is no class"):
+        with pytest.raises(ValueError, match="LinearRegression, which is not a class"):
             RectifiedClassifier(LinearRegression()).fit(X, y)
 
-    def test_a_scorer_that_fails_or_gives_no_number(self):
+    def test_a_scorer_that_fails_or_returns_nan(self):
         def fails(estimator, X, y):
             raise KeyError("no such thing")
 
         X, y = data()
         with pytest.raises(KeyError) as raised:
             tree(scoring=fails).fit(X, y)
-        assert "while scoring rows that a fold held out" in raised.value.__notes__[0]
+        assert "while scoring samples that a fold held out" in raised.value.__notes__[0]
         with pytest.raises(
-            ValueError, match="scoring gave nan: a scorer must give a finite number"
+            ValueError, match="scoring returned nan: a scorer must return a finite number"
         ):
             tree(scoring=lambda *_: np.nan).fit(X, y)
 
-    def test_fewer_rare_rows_than_folds_make_fewer_folds(self):
+    def test_a_minority_class_smaller_than_cv_makes_fewer_folds(self):
         X, y = data(200, noise=0)
         rare = np.flatnonzero(y == 1)
         kept = np.setdiff1d(np.arange(200), rare[12:])
         with pytest.warns(
-            UserWarning, match="class 1 has 12 rows, fewer than cv=15 folds: 12 folds"
+            UserWarning, match="class 1 has 12 samples, fewer than cv=15 folds: 12 folds"
         ):
             model = tree(cv=15).fit(X[kept], y[kept])
-        assert model.search_results_.filter(like="fold_").shape[1] >= 12
+        assert split_scores(model).shape[1] >= 12
 
-    def test_too_few_rare_rows_are_left_alone(self):
+    def test_a_very_small_minority_class_is_not_cleaned(self):
         X, y = data(200, noise=0)
         kept = np.setdiff1d(np.arange(200), np.flatnonzero(y == 1)[6:])
         with pytest.warns(UserWarning, match="fewer than min_minority=10: nothing is cleaned"):
@@ -564,73 +602,75 @@ class TestBadInput:
         X, y = data(200)
         order = np.argsort(y, kind="stable")
         halves = [(np.arange(100), np.arange(100, 200))]
-        with pytest.raises(ValueError, match="fold 0 of cv trains on no row of class 1"):
+        with pytest.raises(ValueError, match="fold 0 of cv trains on no sample of class 1"):
             tree(cv=halves).fit(X[order], y[order])
 
-    def test_over_samplers_of_other_settings_are_other_candidates(self):
+    def test_over_samplers_with_other_parameters_are_other_candidates(self):
         X, y = data(300)
-        search = [{"gamma": 0, "then": SMOTE(k_neighbors=k)} for k in (3, 7)]
-        names = tree(search=search, cv=2).fit(X, y).search_results_["setting"]
+        grid = [{"gamma": 0, "resampler": SMOTE(k_neighbors=k)} for k in (3, 7)]
+        names = tree(param_grid=grid, cv=2).fit(X, y).cv_results_["setting"]
         assert names[1:].tolist() == [f"GMR(gamma=0) + SMOTE(k_neighbors={k})" for k in (3, 7)]
 
-    def test_folds_that_tell_nothing_of_chance(self):
+    def test_folds_without_a_standard_error(self):
         X, y = data(120)
         for cv in (LeaveOneOut(), ShuffleSplit(1, random_state=0)):
-            with pytest.raises(ValueError, match="fewer than two folds of cv score on"):
-                tree(cv=cv, search=[{"alpha": 0.7}]).fit(X, y)
-        model = tree(cv=ShuffleSplit(1, random_state=0), guard=0, scoring="recall", search=[{}])
-        table = model.fit(X, y).search_results_
+            with pytest.raises(ValueError, match="fewer than two folds of cv score samples"):
+                tree(cv=cv, param_grid=[{"alpha": 0.7}]).fit(X, y)
+        model = tree(
+            cv=ShuffleSplit(1, random_state=0), min_gain_se=0, scoring="recall", param_grid=[{}]
+        )
+        table = model.fit(X, y).cv_results_
         assert table["chosen"].tolist() == [table["gain"][1] <= 0, table["gain"][1] > 0]
-        with pytest.raises(ValueError, match="cv gives no folds"):
+        with pytest.raises(ValueError, match="cv yields no folds"):
             tree(cv=[]).fit(X, y)
         half = np.arange(120) % 2 == 0
-        assert tree(cv=[(half, ~half), (~half, half)], search=[{}]).fit(X, y).n_fits_ >= 3
+        assert tree(cv=[(half, ~half), (~half, half)], param_grid=[{}]).fit(X, y).n_fits_ >= 3
 
-    def test_a_function_of_the_estimator_is_scored_fold_by_fold(self):
+    def test_a_function_of_the_estimator_is_averaged_over_folds(self):
         X, y = data()
 
         def backwards(estimator, X, y):
             return (estimator.predict(X[::-1]) == y[::-1]).mean()
 
-        table = tree(scoring=backwards, search=[{"alpha": 0.9}], cv=3).fit(X, y).search_results_
-        folds = table.filter(like="fold_").dropna(axis=1)
-        assert table["gain"][1] == pytest.approx((folds.loc[1] - folds.loc[0]).mean())
+        model = tree(scoring=backwards, param_grid=[{"alpha": 0.9}], cv=3).fit(X, y)
+        plain, cleaned = split_scores(model)
+        assert model.cv_results_["gain"][1] == pytest.approx(np.nanmean(cleaned - plain))
 
-    def test_distances_cannot_be_dealt_to_folds(self):
+    def test_precomputed_distances_are_refused(self):
         X, y = data()
-        with pytest.raises(ValueError, match="metric='precomputed' has distances between all rows"):
+        with pytest.raises(ValueError, match="metric='precomputed' needs distances between"):
             tree(sampler=GMR(metric="precomputed")).fit(X, y)
 
-    def test_an_over_sampler_that_cannot_is_no_candidate(self):
+    def test_an_over_sampler_that_fails_is_not_chosen(self):
         X, y = data(300)
         with pytest.warns(sklearn.exceptions.FitFailedWarning, match="could not be tried"):
-            model = tree(search=[{"then": SMOTE(k_neighbors=10_000)}]).fit(X, y)
+            model = tree(param_grid=[{"resampler": SMOTE(k_neighbors=10_000)}]).fit(X, y)
         assert model.sampler_ is None
 
-    def test_a_setting_that_empties_a_class_on_all_rows_alone_is_not_taken(self):
+    def test_a_setting_that_removes_a_class_of_all_samples_is_not_used(self):
         rng = np.random.default_rng(0)
         common, rare = rng.normal(size=(60, 2)), rng.normal(size=(15, 2)) + 2
-        # Rows that no fold has, each on top of a common one.
+        # Samples that no fold has, each next to a common one.
         above = common[rng.choice(60, 44, replace=False)] + 1e-9
         X, y = np.vstack([common, rare, above]), np.repeat([0, 1, 1], [60, 15, 44])
         seen = np.arange(75)
         cv = [(np.setdiff1d(seen, seen[i::3]), seen[i::3]) for i in range(3)]
         model = tree(
-            search=[{"alpha": 1.0, "gamma": 0}],
+            param_grid=[{"alpha": 1.0, "gamma": 0}],
             cv=cv,
-            guard=0,
+            min_gain_se=0,
             scoring=lambda e, X, y: float(e.predict_proba(X)[:, 1].mean()),
         )
-        with pytest.warns(UserWarning, match="leaves no row of a class when all training rows"):
+        with pytest.warns(UserWarning, match="keeps no sample of a class when all"):
             model.fit(X, y)
         assert model.sampler_ is None
-        assert model.search_results_["chosen"].tolist() == [True, False]
+        assert model.cv_results_["chosen"].tolist() == [True, False]
         assert model.predict_proba(X).shape == (119, 2)
 
-    def test_a_setting_that_empties_a_class_is_no_candidate(self):
+    def test_a_setting_that_removes_a_class_in_a_fold_is_not_chosen(self):
         rng = np.random.default_rng(0)
         X, y = rng.normal(size=(80, 2)), np.arange(80) % 2
         model = RectifiedClassifier(
-            RandomForestClassifier(5, random_state=0), search=[{"alpha": 1.0}], random_state=0
+            RandomForestClassifier(5, random_state=0), param_grid=[{"alpha": 1.0}], random_state=0
         ).fit(X, y)
         assert set(model.predict(X)) == {0, 1}

@@ -75,7 +75,7 @@ def test_documentation_names_the_parameters_of_the_signature(documented, reader)
 def test_documentation_names_all_fitted_attributes(estimator, overlapping):
     X, y = overlapping
     if estimator is RectifiedClassifier:
-        fitted = RectifiedClassifier(LogisticRegression(), search=[{}], cv=2).fit(X, y)
+        fitted = RectifiedClassifier(LogisticRegression(), param_grid=[{}], cv=2).fit(X, y)
     else:
         fitted = estimator()
         fitted.fit_resample(X, y) if estimator is GMR else fitted.fit(X)

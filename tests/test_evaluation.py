@@ -18,7 +18,12 @@ pd = pytest.importorskip("pandas")
 pytest.importorskip("typer")
 
 from rectifold import GMR, RectifiedClassifier, cli, compare  # noqa: E402
-from rectifold.model_selection._comparison import Evaluation, Line, paired  # noqa: E402
+from rectifold.model_selection._evaluation import (  # noqa: E402
+    Evaluation,
+    MethodResult,
+    corrected_t_test,
+    holm,
+)
 from rectifold.progress import listening  # noqa: E402
 
 MODEL = {"tree": DecisionTreeClassifier(max_depth=3)}
@@ -44,7 +49,7 @@ def compared(frame, **more):
 
 
 class TestCompare:
-    def test_cleaning_sees_training_rows_only(self, frame, monkeypatch):
+    def test_cleaning_is_fitted_on_training_samples_only(self, frame, monkeypatch):
         seen = []
         original = GMR.fit_resample
 
@@ -55,10 +60,10 @@ class TestCompare:
         monkeypatch.setattr(GMR, "fit_resample", watched)
         found = compared(frame)
         assert seen == [160, 160, 160]
-        tested = {line.method: line for line in found.lines}
+        tested = {line.method: line for line in found.results}
         assert list(tested) == ["None", "GMR"]
 
-    def test_copies_of_a_row_are_on_one_side(self, frame, monkeypatch):
+    def test_duplicates_are_in_one_part(self, frame, monkeypatch):
         twice = pd.concat([frame, frame], ignore_index=True)
         sides = []
         from rectifold.model_selection import _folds
@@ -77,7 +82,7 @@ class TestCompare:
         for _, train, test in sides:
             assert not set(train % len(frame)) & set(test % len(frame))
 
-    def test_copies_and_groups_stay_together_inside_as_well(self, frame, monkeypatch):
+    def test_duplicates_and_groups_stay_together_in_inner_folds(self, frame, monkeypatch):
         seen = []
         original = RectifiedClassifier.fit
 
@@ -95,7 +100,7 @@ class TestCompare:
                 assert len(np.unique(groups[copies.ravel() == copy])) == 1
 
     @pytest.mark.parametrize("kind", ["list", "polars", "gaps", "words", "nullable"])
-    def test_any_table_is_made_sense_of(self, frame, kind):
+    def test_any_table_is_accepted(self, frame, kind):
         X = frame[["a", "b", "c"]]
         if kind == "gaps":
             X = X.to_numpy(copy=True)
@@ -110,33 +115,36 @@ class TestCompare:
         else:
             X = X.to_numpy().tolist()
         found = compare(X, frame["label"], classifiers=MODEL, methods=["GMR"], cv=2)
-        assert found.rows == 240
+        assert found.n_samples == 240
 
-    def test_noise_is_not_taken_for_help(self):
+    def test_noise_makes_no_clear_difference(self):
         rng = np.random.default_rng(0)
         X, y = rng.normal(size=(300, 4)), np.arange(300) % 4 == 0
         found = compare(X, y, classifiers=MODEL, methods=["GMR", "RandomUnderSampler"], cv=3)
         assert found.verdict.startswith("Leave your data alone: no method clearly helps")
 
-    def test_help_is_named(self):
+    def test_the_verdict_names_the_method_that_helps(self):
         lines = [
-            Line("tree", "None", {"auprc": 0.5}),
-            Line("tree", "GMR", {"auprc": 0.62}, 0.12, 0.08, 0.16, 0.01, 0.001, 0.002),
+            MethodResult("tree", "None", {"auprc": 0.5}),
+            MethodResult("tree", "GMR", {"auprc": 0.62}, 0.12, 0.08, 0.16, 0.01, 0.001, 0.002),
         ]
         found = Evaluation(lines, [], "rare", 100, 10, 5)
         assert found.verdict.startswith("GMR helps tree: AUPRC 0.500 without, 0.620 with it")
-        lucky = Line("tree", "GMR", {"auprc": 0.62}, 0.12, 0.01, 0.23, 0.05, 0.04, 0.4)
+        lucky = MethodResult("tree", "GMR", {"auprc": 0.62}, 0.12, 0.01, 0.23, 0.05, 0.04, 0.4)
         found = Evaluation([lines[0], lucky, lucky], [], "rare", 100, 10, 5)
-        assert "may be the luck of 2 comparisons (95 % interval +0.010" in found.verdict
-        hurt = Line("tree", "SMOTE", {"auprc": 0.4}, -0.1, -0.2, -0.05, 0.01, 0.001, 0.002)
+        assert "may be due to chance among 2 comparisons (95 % interval +0.010" in found.verdict
+        hurt = MethodResult("tree", "SMOTE", {"auprc": 0.4}, -0.1, -0.2, -0.05, 0.01, 0.001, 0.002)
         assert hurt.verdict == "hurts"
         found = Evaluation([lines[0], hurt], [], "rare", 100, 10, 5)
-        assert found.verdict == "Leave your data alone: no method clearly helps; the others lost."
+        assert (
+            found.verdict
+            == "Leave your data alone: no method clearly helps; the others are worse on average."
+        )
 
     def test_every_kind_of_method_and_classifier(self, frame):
         X, y = frame.drop(columns="label").to_numpy(), frame["label"]
         found = compare(X, y, classifiers=["DT"], methods=["ENN", "Bagging", "GMR-adaptive"], cv=2)
-        assert [line.method for line in found.lines] == [
+        assert [line.method for line in found.results] == [
             *("None", "EditedNearestNeighbours", "Bagging", "GMR-adaptive")
         ]
         own = compare(
@@ -146,14 +154,14 @@ class TestCompare:
             methods={"mine": EditedNearestNeighbours()},
             cv=2,
         )
-        assert own.lines[1].scores["brier"] is None
+        assert own.results[1].scores["brier"] is None
         assert_allclose(
-            [line.scores["auprc"] for line in own.lines[:2]],
+            [line.scores["auprc"] for line in own.results[:2]],
             [
                 np.mean(
                     [
                         fit["auprc"]
-                        for fit in own.folds
+                        for fit in own.fits
                         if fit["classifier"] == "svm" and fit["method"] == name
                     ]
                 )
@@ -161,56 +169,56 @@ class TestCompare:
             ],
         )
 
-    def test_any_number_of_processes_gives_one_answer(self, frame):
+    def test_the_result_does_not_depend_on_n_jobs(self, frame):
         assert compared(frame).to_dict() == compared(frame, n_jobs=2).to_dict()
 
     def test_a_messy_table_and_one_class_against_the_rest(self, frame):
         frame["kind"] = np.where(frame["a"] > 0, "x", "y")
         frame.loc[::5, "b"] = np.nan
         frame.loc[:20, "label"] = "third"
-        with pytest.raises(ValueError, match="y has 3 classes: name the one to be found"):
+        with pytest.raises(ValueError, match="y has 3 classes: name the positive one with"):
             compared(frame)
         found = compared(frame, positive="rare")
         assert found.positive == "rare"
-        assert found.positives == (frame["label"] == "rare").sum()
+        assert found.n_positives == (frame["label"] == "rare").sum()
 
     @pytest.mark.parametrize(
         ("settings", "sentence"),
         [
-            ({"positive": "rar"}, "positive='rar' is no label of y"),
-            ({"cv": 1}, "cv=1 and repeats=1"),
-            ({"cv": 200}, "folds need 400 to tell anything"),
+            ({"positive": "rar"}, "positive='rar' is not a label of y"),
+            ({"cv": 1}, "cv=1 and n_repeats=1"),
+            ({"cv": 200}, "cv=200 folds need 400: lower cv"),
             ({"methods": ["SMOT"]}, "there is no method 'SMOT'; did you mean 'SMOTE'"),
             ({"classifiers": ["RFF"]}, "there is no classifier 'RFF'"),
-            ({"methods": {"x": 3}}, "is no sampler"),
+            ({"methods": {"x": 3}}, "is not a sampler"),
             ({"methods": {"None": EditedNearestNeighbours()}}, "stands for no sampling"),
             ({"classifiers": []}, "classifiers is empty"),
-            ({"random_state": None}, "random_state=None must be a whole number"),
-            ({"groups": [1, 2]}, "groups has 2 entries and X has 240 rows"),
-            ({"groups": np.arange(240) // 120}, "2 groups of rows that must stay together"),
+            ({"random_state": None}, "random_state=None must be an integer"),
+            ({"groups": [1, 2]}, "groups has 2 entries and X has 240 samples"),
+            ({"groups": np.arange(240) // 120}, "2 groups of samples that must stay together"),
         ],
     )
-    def test_what_is_wrong_is_said_before_any_fit(self, frame, settings, sentence):
+    def test_errors_are_raised_before_any_fit(self, frame, settings, sentence):
         with pytest.raises((ValueError, TypeError), match=sentence):
             compared(frame, **settings)
 
-    def test_what_is_no_table_is_refused(self, frame):
-        with pytest.raises(ValueError, match="X has 240 rows and y has 239"):
+    def test_input_that_is_not_a_table_is_refused(self, frame):
+        with pytest.raises(ValueError, match="X has 240 samples and y has 239"):
             compare(frame[["a"]], frame["label"][1:])
         for X, why in (
             (frame[["a", "a"]], "more than one column named 'a'"),
             (frame[[]], "no columns"),
-            (frame["a"].to_numpy(), "a table of rows and columns"),
+            (frame["a"].to_numpy(), "must be two-dimensional"),
             (sparse.csr_array(frame[["a"]].to_numpy()), "X is sparse"),
         ):
             with pytest.raises(ValueError, match=why):
                 compare(X, frame["label"])
 
-    def test_what_failed_is_named(self, frame):
+    def test_a_failed_fit_is_named(self, frame):
         with pytest.raises(ValueError, match="mine with tree failed: Expected n_neighbors"):
             compared(frame, methods={"mine": SMOTE(k_neighbors=200)})
 
-    def test_what_methods_warn_of_is_told(self, frame):
+    def test_warnings_of_methods_are_in_the_notes(self, frame):
         few = frame.drop(frame.index[frame["label"] == "rare"][13:])
         found = compared(few, cv=2)
         assert any("fewer than min_minority=10" in note for note in found.notes)
@@ -221,26 +229,24 @@ class TestCompare:
             compared(frame)
         assert seen == [(1, 3), (2, 3), (3, 3)]
 
-    def test_it_prints_as_a_table_and_gives_a_frame(self, frame):
+    def test_it_prints_as_a_table_and_returns_a_frame(self, frame):
         found = compared(frame)
         said = str(found)
         assert "classifier" in said
         assert said.endswith(found.verdict)
         assert found.to_frame().shape[0] == 2
 
-    def test_the_error_of_a_difference_counts_overlapping_training_rows(self):
+    def test_the_standard_error_is_corrected_for_shared_training_samples(self):
         gains = np.array([0.1, 0.3, 0.1, 0.3])
-        found = paired(gains, 2)
+        found = corrected_t_test(gains, 2)
         assert found["difference"] == pytest.approx(0.2)
         assert found["standard_error"] == pytest.approx(np.std(gains, ddof=1) * np.sqrt(1 / 4 + 1))
         assert found["low"] < 0.2 < found["high"]
-        assert paired(np.zeros(4), 2)["pvalue"] == 1
-        assert paired(np.ones(4), 2)["pvalue"] == 0
+        assert corrected_t_test(np.zeros(4), 2)["pvalue"] == 1
+        assert corrected_t_test(np.ones(4), 2)["pvalue"] == 0
 
-    def test_holm_is_that_of_statsmodels(self):
+    def test_holm_equals_statsmodels(self):
         multitest = pytest.importorskip("statsmodels.stats.multitest")
-        from rectifold.model_selection._comparison import holm
-
         given = [0.04, 0.001, 0.03, 0.5, 0.03]
         assert_allclose(holm(given), multitest.multipletests(given, method="holm")[1])
 
@@ -263,20 +269,20 @@ class TestCommand:
     def test_it_prints_a_table_and_a_verdict(self, run):
         code, out, err = run("data.csv", *self.QUICK)
         assert (code, err) == (0, "")
-        assert "Does it help to find rare?" in out
+        assert "Does cleaning help to find rare?" in out
         assert "Leave your data alone" in out or "helps" in out
 
-    def test_json_is_the_result_and_nothing_else(self, run):
+    def test_json_prints_the_result_only(self, run):
         code, out, _ = run("data.csv", *self.QUICK, "--json", "--positive", "common")
         found = json.loads(out)
-        assert (code, found["positive"], len(found["lines"]), len(found["fits"])) == (
+        assert (code, found["positive"], len(found["results"]), len(found["fits"])) == (
             0,
             "common",
             2,
             4,
         )
 
-    def test_the_page_needs_nothing_else_and_escapes_names(self, run, tmp_path):
+    def test_the_page_works_offline_and_escapes_names(self, run, tmp_path):
         pytest.importorskip("jinja2")
         frame = table()
         frame["label"] = frame["label"].replace("rare", "<b>rare</b>")
@@ -289,15 +295,16 @@ class TestCommand:
         assert "&lt;b&gt;rare" in text
         assert "http" not in text.replace("http-equiv", "").replace("http://www.w3.org", "")
 
-    def test_rows_without_a_label_may_be_left_out(self, run):
+    def test_rows_without_a_label_can_be_dropped(self, run):
         frame = table()
         frame.loc[:4, "label"] = None
         frame["id"] = range(len(frame))
         frame.to_csv("data.csv", index=False)
         assert run("data.csv", *self.QUICK)[0] == 2
         code, out, err = run("data.csv", *self.QUICK, "--missing-target", "drop", "--json")
-        assert (code, json.loads(out)["rows"]) == (0, 235)
-        assert "column 'id' only counts upwards" in err
+        assert (code, json.loads(out)["n_samples"]) == (0, 235)
+        assert "column 'id'" in err
+        assert "--drop" in err
         assert run("data.csv", *self.QUICK, "--missing-target", "drop", "--drop", "id", "-q") == (
             0,
             "",
@@ -317,13 +324,13 @@ class TestCommand:
                 ("data.csv", "-t", "label", "--positive", "rar"),
                 "--positive: there is no class 'rar'",
             ),
-            (("data.csv", "-t", "label", "--cv", "1"), "--cv must be a whole number of 2 or more"),
+            (("data.csv", "-t", "label", "--cv", "1"), "--cv"),
             (("data.csv", "-t", "label", "-m", "SMOT"), "there is no method 'SMOT'"),
             (("data.csv", "-t", "label", "--html", "no/page.html"), "--html"),
             (("data.csv", "-t", "label", "--cv", "99"), "lower --cv"),
         ],
     )
-    def test_what_is_wrong_is_one_sentence(self, run, tmp_path, arguments, sentence):
+    def test_errors_are_one_sentence(self, run, tmp_path, arguments, sentence):
         code, out, err = run(*arguments)
         assert (code, out) == (2, "")
         assert err.startswith("rectifold: ")
@@ -347,7 +354,7 @@ sys.meta_path.insert(0, Missing())
 """
 
 
-def test_the_core_does_without_the_extras():
+def test_compare_works_without_the_extras():
     script = MISSING + (
         "from sklearn.datasets import make_classification\n"
         "from rectifold import compare\n"
@@ -362,4 +369,4 @@ def test_the_core_does_without_the_extras():
     assert done.returncode == 0, done.stderr
     folds, sentence = done.stdout.splitlines()
     assert folds == "2"
-    assert sentence.startswith("a page needs ")
+    assert sentence.startswith("the page needs ")

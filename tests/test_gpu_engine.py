@@ -422,7 +422,7 @@ class TestChoice:
         scores = []
         for sampler in (GMR(), GMR(engine=GPU("cpu"))):
             model = RectifiedClassifier(LogisticRegression(), sampler=sampler, cv=2, random_state=0)
-            scores.append(model.fit(StandardScaler().fit_transform(X), y).search_results_["gain"])
+            scores.append(model.fit(StandardScaler().fit_transform(X), y).cv_results_["gain"])
         np.testing.assert_array_equal(*scores)
 
 

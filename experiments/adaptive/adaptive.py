@@ -32,6 +32,7 @@ from rectifold.bench._statistics import against
 from rectifold.bench._store import OK, Store
 from rectifold.bench._worker import row_of, scores_of, sizes_of
 from rectifold.model_selection._registry import CLASSIFIERS, METHODS, WRAPPERS, Entry
+from rectifold.model_selection._search import explore
 from rectifold.report._wording import equation, number
 
 RESULTS = Path(__file__).parents[2] / "results"
@@ -60,15 +61,17 @@ def shared(tasks: dict[str, Task], classifier: Entry) -> list[dict]:
     with threadpool_limits(limits=1):
         models = {name: wrapped(name) for name in tasks}
         if "GMR-ensemble" in models:
-            found = models["GMR-ensemble"]._explore(X, y, {})
-            models["GMR-ensemble"]._settle(found)
+            search = explore(models["GMR-ensemble"], X, y, {})
+            models["GMR-ensemble"]._select(search)
             if "GMR-adaptive" in models:
-                models["GMR-adaptive"]._settle(found)
+                models["GMR-adaptive"]._select(search)
             if "Subsampling" in models:
                 alone = replace(
-                    found, options=found.options[:1], trials=[row[:1] for row in found.trials]
+                    search,
+                    candidates=search.candidates[:1],
+                    trials=[row[:1] for row in search.trials],
                 )
-                models["Subsampling"]._settle(alone)
+                models["Subsampling"]._select(alone)
         rows = []
         for name, model in models.items():
             if not hasattr(model, "classes_"):

@@ -6,7 +6,7 @@
 `run` tries every setting of a pool on the paper's sets under 5,000 rows, split as in the paper's
 experiment: what the search inside the training part shows of it, and the AUPRC on the test part of
 a fit by it. Since every setting is compared with no cleaning alone, the choice from any part of the
-pool follows from that. `report` compares the settings of ``search="auto"`` with the whole pool and
+pool follows from that. `report` compares the settings of ``param_grid="auto"`` with the whole pool and
 with sets of settings chosen greedily on all data sets but one and judged on that one.
 """
 
@@ -27,7 +27,7 @@ from experiments.adaptive.adaptive import SETS
 from rectifold import GMR, RectifiedClassifier
 from rectifold.bench._data import load, paper_sources
 from rectifold.bench._protocols import prepare
-from rectifold.model_selection._candidates import candidates
+from rectifold.model_selection._candidates import read_candidates
 from rectifold.model_selection._registry import CLASSIFIERS
 from rectifold.model_selection._scores import score
 
@@ -51,8 +51,8 @@ POOL = [
     {"n_neighbors": 30, "alpha": 0.8, **STRICT},
     *({"n_neighbors": k, "class_weight": "balanced", **STRICT} for k in (5, 30)),
     {"class_weight": "balanced", **STRICT},
-    *({**STRICT, "then": one} for one in (RandomOverSampler(), SMOTE(), SVMSMOTE())),
-    {"then": SMOTE()},
+    *({**STRICT, "resampler": one} for one in (RandomOverSampler(), SMOTE(), SVMSMOTE())),
+    {"resampler": SMOTE()},
 ]
 
 
@@ -63,8 +63,8 @@ def cell(source, model: str, seed: int) -> dict:
     X, y = prepared.X_train, prepared.y_train
     with threadpool_limits(limits=1):
         estimator = CLASSIFIERS[model].make(seed)
-        search = RectifiedClassifier(estimator, search=POOL, random_state=seed).fit(X, y)
-        table = search.search_results_
+        search = RectifiedClassifier(estimator, param_grid=POOL, random_state=seed).fit(X, y)
+        table = search.cv_results_
         tested = [
             score(_fitted(estimator, one, seed, X, y), prepared.X_test, prepared.y_test)["auprc"]
             for one in table["params"]
@@ -75,7 +75,7 @@ def cell(source, model: str, seed: int) -> dict:
         "seed": seed,
         "settings": table["setting"].tolist(),
         "gains": [None if np.isnan(g) else g for g in table["gain"]],
-        "errors": [None if np.isnan(e) else e for e in table["standard_error"]],
+        "errors": [None if np.isnan(e) else e for e in table["gain_se"]],
         "auprc": tested,
     }
 
@@ -83,11 +83,11 @@ def cell(source, model: str, seed: int) -> dict:
 def _fitted(estimator, setting: dict | None, seed: int, X, y):
     """Fit as RectifiedClassifier does by the setting it has chosen, whatever that gains."""
     if setting is not None:
-        then = setting.get("then")
-        params = {name: value for name, value in setting.items() if name != "then"}
+        params = dict(setting)
+        resampler = params.pop("resampler", None)
         X, y = GMR(**params).fit_resample(X, y)
-        if then is not None:
-            X, y = clone(then).set_params(random_state=seed).fit_resample(X, y)
+        if resampler is not None:
+            X, y = clone(resampler).set_params(random_state=seed).fit_resample(X, y)
     return clone(estimator).fit(X, y)
 
 
@@ -113,13 +113,13 @@ def read() -> list[dict]:
     return [json.loads(line) for line in RESULTS.read_text().splitlines()]
 
 
-def chosen(row: dict, part: frozenset[str], guard: float = 1.0) -> float:
+def chosen(row: dict, part: frozenset[str], min_gain_se: float = 1.0) -> float:
     """Give the test AUPRC of what the search would choose from a part of the pool."""
     best, found = 0.0, row["auprc"][0]
     for name, gain, error, auprc in zip(
         row["settings"], row["gains"], row["errors"], row["auprc"], strict=True
     ):
-        if name in part and gain is not None and gain > max(best, guard * error):
+        if name in part and gain is not None and gain > max(best, min_gain_se * error):
             best, found = gain, auprc
     return found
 
@@ -150,13 +150,13 @@ def report() -> None:
     """Print in-sample and left-out figures."""
     rows = read()
     pool = [name for name in rows[0]["settings"] if name != "None"]
-    auto = frozenset(one.name for one in candidates("auto", GMR(), None, None))
+    auto = frozenset(one.name for one in read_candidates("auto", GMR(), None, None))
     sets = sorted({row["dataset"] for row in rows})
     print("# Settings to choose from\n")
     print(f"{len(rows)} cells, {len(sets)} data sets.\n")
     print("| settings to choose from | mean gain in AUPRC |\n|---|---|")
     for name, part in (
-        ('search="auto"', auto),
+        ('param_grid="auto"', auto),
         ("the whole pool", frozenset(pool)),
         ("grown on all data sets, judged on the same", grown(rows, pool)),
     ):

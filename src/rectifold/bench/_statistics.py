@@ -1,4 +1,4 @@
-"""Tests of significance, with data sets as blocks."""
+"""Tests of significance with data sets as blocks."""
 
 from __future__ import annotations
 
@@ -10,61 +10,42 @@ from scikit_posthocs import posthoc_nemenyi_friedman
 from scipy import stats
 
 from rectifold._core.utils import Floats
-from rectifold.model_selection._comparison import holm
+from rectifold.model_selection._evaluation import holm
 
-#: The level of significance everywhere.
+#: Level of significance of all tests.
 ALPHA = 0.05
-#: Fewer blocks tell nothing.
-LEAST_BLOCKS = 5
-#: A smaller difference is a tie in a count of wins and losses.
+#: Minimum number of data sets for a test.
+MIN_BLOCKS = 5
+#: A smaller difference counts as a tie, not as a win or a loss.
 TIE = 0.001
-#: Bootstrap samples, and their seed.
+#: Number of bootstrap samples, and their seed.
 _RESAMPLES, _SEED = 9999, 0
 
 
 @dataclass(frozen=True)
 class Friedman:
-    """Whether methods differ at all, and by how much ranks must differ.
-
-    Attributes
-    ----------
-    statistic, pvalue : float
-        Of the Friedman test.
-    critical_difference : float
-        Of the Nemenyi test: average ranks that differ by less are not told apart.
-    pairwise : pandas.DataFrame
-        The Nemenyi test's p-value for each pair of methods.
-    ranks : pandas.Series
-        Average ranks, best first.
-    n_blocks : int
-        Data sets.
-    """
+    """The Friedman test of all methods, and the Nemenyi test of each pair."""
 
     statistic: float
     pvalue: float
+    #: Average ranks that differ by less are not significantly different (Nemenyi).
     critical_difference: float
+    #: p-values of the Nemenyi test.
     pairwise: pd.DataFrame
+    #: Average ranks, best first.
     ranks: pd.Series[float]
+    #: Number of data sets.
     n_blocks: int
 
 
 def friedman(table: pd.DataFrame, *, greater_is_better: bool = True) -> Friedman | None:
-    """Test whether methods differ, over data sets as blocks.
+    """Test whether methods differ, given a row for each data set and a column for each method.
 
-    Parameters
-    ----------
-    table : pandas.DataFrame
-        A row for each data set, a column for each method; a missing value ranks last.
-    greater_is_better : bool, default=True
-        Of the values.
-
-    Returns
-    -------
-    Friedman or None
-        None with fewer than three methods or five data sets.
+    A missing value ranks last. Returns None with fewer than three methods or `MIN_BLOCKS` data
+    sets.
     """
     n, k = table.shape
-    if n < LEAST_BLOCKS or k < 3:
+    if n < MIN_BLOCKS or k < 3:
         return None
     ranks = table.rank(axis=1, ascending=not greater_is_better, na_option="bottom")
     statistic, pvalue = stats.friedmanchisquare(*(ranks[name] for name in ranks))
@@ -77,27 +58,18 @@ def friedman(table: pd.DataFrame, *, greater_is_better: bool = True) -> Friedman
 
 @dataclass(frozen=True)
 class Contrast:
-    """A method against another, over data sets.
+    """The difference between two methods over data sets, and its tests."""
 
-    Attributes
-    ----------
-    difference, low, high : float
-        The mean difference, positive where the method is better, and its bootstrap interval of
-        95 %.
-    pvalue, holm : float
-        Of the Wilcoxon signed-rank test, plain and corrected for the number of methods.
-    effect : float
-        The rank-biserial correlation, from -1 (always worse) to 1 (always better).
-    wins, ties, losses : int
-        On how many data sets.
-    """
-
+    #: Mean difference, positive if the method is better, and its bootstrap interval of 95 %.
     difference: float
     low: float
     high: float
+    #: p-value of the Wilcoxon signed-rank test, plain and corrected for the number of methods.
     pvalue: float
     holm: float
+    #: Rank-biserial correlation, from -1 (always worse) to 1 (always better).
     effect: float
+    #: Numbers of data sets.
     wins: int
     ties: int
     losses: int
@@ -106,35 +78,23 @@ class Contrast:
 def against(
     table: pd.DataFrame, reference: str, *, greater_is_better: bool = True
 ) -> dict[str, Contrast]:
-    """Compare every method with one of them, pair by pair.
+    """Compare every method with a reference, given a row for each data set.
 
-    Parameters
-    ----------
-    table : pandas.DataFrame
-        A row for each data set, a column for each method.
-    reference : str
-        The method that the others are compared with.
-    greater_is_better : bool, default=True
-        Of the values.
-
-    Returns
-    -------
-    dict of str to Contrast
-        By the names of the other methods, the best first; without those that have values on fewer
-        than five data sets.
+    Returns the contrasts by method, the best first; without methods that have values on fewer than
+    `MIN_BLOCKS` data sets.
     """
     sign = 1 if greater_is_better else -1
     pairs = {
         str(name): sign * (table[name] - table[reference]).dropna().to_numpy()
         for name in table.columns.drop(reference)
     }
-    pairs = {name: gains for name, gains in pairs.items() if len(gains) >= LEAST_BLOCKS}
+    pairs = {name: gains for name, gains in pairs.items() if len(gains) >= MIN_BLOCKS}
     if not pairs:
         return {}
     tests = [_signed_rank(gains) for gains in pairs.values()]
     corrected = holm([pvalue for pvalue, _ in tests])
     contrasts = {}
-    for (name, gains), (pvalue, effect), in_all in zip(
+    for (name, gains), (pvalue, effect), adjusted in zip(
         pairs.items(), tests, corrected, strict=True
     ):
         low, high = interval(gains)
@@ -143,16 +103,17 @@ def against(
             low=low,
             high=high,
             pvalue=pvalue,
-            holm=in_all,
+            holm=adjusted,
             effect=effect,
             wins=int((gains > TIE).sum()),
             ties=int((np.abs(gains) <= TIE).sum()),
             losses=int((gains < -TIE).sum()),
         )
-    return dict(sorted(contrasts.items(), key=lambda one: -one[1].difference))
+    return dict(sorted(contrasts.items(), key=lambda item: -item[1].difference))
 
 
 def _signed_rank(gains: Floats) -> tuple[float, float]:
+    """Return the p-value of the Wilcoxon test and the rank-biserial correlation."""
     if not gains.any():
         return 1.0, 0.0
     pvalue = stats.wilcoxon(gains).pvalue
@@ -162,22 +123,11 @@ def _signed_rank(gains: Floats) -> tuple[float, float]:
 
 
 def interval(values: Floats) -> tuple[float, float]:
-    """Give a bootstrap interval of 95 % for a mean over data sets.
-
-    Parameters
-    ----------
-    values : ndarray
-        One for each data set.
-
-    Returns
-    -------
-    low, high : float
-        Both equal to the mean where all values are equal.
-    """
-    # Equal but for rounding, values have no spread to draw from.
+    """Return the bootstrap interval (BCa, 95 %) of the mean of one value for each data set."""
+    # BCa is undefined for values that are equal except for rounding.
     if np.ptp(values) < 1e-9:
         return float(values.mean()), float(values.mean())
-    found = stats.bootstrap(
+    bounds = stats.bootstrap(
         (values,),
         np.mean,
         n_resamples=_RESAMPLES,
@@ -185,4 +135,4 @@ def interval(values: Floats) -> tuple[float, float]:
         method="BCa",
         random_state=_SEED,
     ).confidence_interval
-    return float(found.low), float(found.high)
+    return float(bounds.low), float(bounds.high)

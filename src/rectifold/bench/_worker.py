@@ -18,7 +18,6 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-import numpy as np
 from threadpoolctl import threadpool_limits
 
 from rectifold._core.utils import versions
@@ -135,9 +134,9 @@ def sizes_of(split: Split) -> dict[str, Any]:
 def scores_of(estimator: Any, split: Split) -> dict[str, Any]:
     """Return the columns of a row that describe a fitted classifier: its scores."""
     values: dict[str, Any] = dict(score(estimator, split.X_test, split.y_test))
-    if hasattr(estimator, "members_"):
+    if hasattr(estimator, "class_shares_"):
         # Average sizes of the data that members were fitted on; the classes are 0 and 1.
-        shares = np.mean([member.shares for member in estimator.members_], axis=0)
+        shares = estimator.class_shares_.mean(axis=0)
         values["majority_after"] = round(split.before[0] * shares[0])
         values["minority_after"] = round(split.before[1] * shares[1])
     return values

@@ -1,4 +1,4 @@
-"""The command `rectifold compare`: does cleaning help this table?"""
+"""The command `rectifold compare`: measure whether cleaning helps classifiers on a table."""
 
 from __future__ import annotations
 
@@ -11,11 +11,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rectifold.cli import arguments, options
+from rectifold.cli import options
 from rectifold.cli.bench import EXTRA
-from rectifold.cli.errors import UsageError, in_words_of_the_command_line
-from rectifold.cli.interrupt import stoppable
-from rectifold.cli.table_input import features_of, read_rows
+from rectifold.cli.errors import UsageError, sentence_of, stoppable
+from rectifold.cli.table_input import feature_columns, read_samples
 from rectifold.cli.target_column import classes_named
 
 if TYPE_CHECKING:
@@ -25,23 +24,23 @@ if TYPE_CHECKING:
 
 
 class MissingTarget(StrEnum):
-    """What becomes of rows without a label."""
+    """Handling of rows without a label."""
 
     error = "error"
     drop = "drop"
 
 
 def compare(
-    source: arguments.Input,
-    target: arguments.Target,
+    source: options.Input,
+    target: options.Target,
     classifier: Annotated[
         list[str] | None,
         typer.Option(
             "--classifier",
             "-c",
             metavar="NAMES",
-            help="LR, RF, XGB, ... or module:Class. By default logistic regression and gradient "
-            "boosting.",
+            help="Classifiers: LR, RF, XGB, ... or module:Class. By default logistic regression "
+            "and gradient boosting.",
         ),
     ] = None,
     method: Annotated[
@@ -50,44 +49,47 @@ def compare(
             "--method",
             "-m",
             metavar="NAMES",
-            help="Beside no cleaning. By default GMR and GMR-adaptive; also GMR-ensemble, Bagging, "
-            "SMOTE and the other baselines, or module:Class.",
+            help="Methods to compare with no cleaning: GMR, GMR-adaptive (these two by default), "
+            "GMR-ensemble, Bagging, SMOTE and the other baselines, or module:Class.",
         ),
     ] = None,
     positive: Annotated[
         str | None,
-        typer.Option(metavar="CLASS", help="The class to be found; by default the rarer one."),
+        typer.Option(metavar="CLASS", help="The positive class; by default the smaller one."),
     ] = None,
     drop: Annotated[
         list[str] | None,
-        typer.Option(metavar="COLUMN", help="Leave out: identifiers, leaks. Repeatable."),
+        typer.Option(metavar="COLUMN", help="Column to drop, such as an identifier. Repeatable."),
     ] = None,
     missing_target: Annotated[
-        MissingTarget, typer.Option(help="What becomes of rows without a label.")
+        MissingTarget, typer.Option(help="Handling of rows without a label.")
     ] = MissingTarget.error,
-    missing_label: arguments.MissingLabels = None,
-    cv: Annotated[str, typer.Option(metavar="N", help="Folds.")] = "5",
-    repeats: Annotated[
-        str, typer.Option(metavar="N", help="How often rows are dealt to folds anew.")
-    ] = "1",
-    seed: Annotated[str, typer.Option(metavar="N", help="For whatever takes one.")] = "0",
+    missing_label: options.MissingLabels = None,
+    cv: Annotated[int, typer.Option(metavar="N", min=2, help="Number of folds.")] = 5,
+    n_repeats: Annotated[
+        int, typer.Option(metavar="N", min=1, help="Number of repeats with other folds.")
+    ] = 1,
+    seed: Annotated[
+        int,
+        typer.Option(
+            metavar="N", min=0, max=options.MAX_SEED, help="Seed of the folds and the classifiers."
+        ),
+    ] = 0,
     html: Annotated[
         Path | None, typer.Option("--html", metavar="PATH", help="Write a page with the result.")
     ] = None,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print the result as JSON, and nothing else.")
-    ] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing.")] = False,
-    n_jobs: arguments.Cores = "-1",
-    encoding: arguments.Encoding = "utf-8",
-    delimiter: arguments.Delimiter = None,
+    as_json: options.AsJson = False,
+    quiet: options.Quiet = False,
+    n_jobs: options.Jobs = -1,
+    encoding: options.Encoding = "utf-8",
+    delimiter: options.Delimiter = None,
 ) -> None:
-    """Measure whether cleaning helps classifiers on a table, without leaks."""
+    """Measure whether cleaning helps classifiers on a table, without data leakage."""
     settings: dict[str, Any] = {
-        "cv": options.whole("--cv", cv, 2),
-        "repeats": options.whole("--repeats", repeats, 1),
-        "random_state": options.whole("--seed", seed, 0),
-        "n_jobs": options.cores(n_jobs),
+        "cv": cv,
+        "n_repeats": n_repeats,
+        "random_state": seed,
+        "n_jobs": n_jobs,
     }
     names = {"classifiers": options.names(classifier), "methods": options.names(method)}
     settings |= {name: given for name, given in names.items() if given}
@@ -97,32 +99,31 @@ def compare(
     from rectifold.cli import terminal
 
     if html is not None:
-        check_outputs({"--html": html}, source, tables=False)
+        check_outputs([("html", html)], source, tables=False)
     sys.path.insert(0, "")
-    with stoppable("stopped; nothing is written"):
-        table = open_table(source, encoding=encoding, delimiter=options.delimiter(delimiter))
-        features = features_of(table, target, {"--drop": drop or []})
-        rows = read_rows(
+    with stoppable("stopped; nothing was written"):
+        table = open_table(source, encoding=encoding, delimiter=delimiter)
+        features = feature_columns(table, target, {"--drop": drop or []})
+        rows = read_samples(
             table,
             source,
             target,
             features,
             missing_target=missing_target.value,
             missing_labels=missing_label or [],
-            identifiers="--drop",
+            exclude_with="--drop",
         )
         if positive is not None:
             (settings["positive"],) = classes_named("--positive", [positive], rows.labels)
         with terminal.progress("comparing", not (quiet or as_json)):
-            found = _compare(_numbers(rows.features), rows.labels, settings)
+            evaluation = _compare(_numbers(rows.features), rows.labels, settings)
         if html is not None:
-            write_whole(html, found.to_html().encode())
-    said = [in_words_of_the_command_line(note) for note in found.notes]
-    terminal.show_notes([] if quiet else [*rows.notes, *said])
+            write_whole(html, evaluation.to_html().encode())
+    terminal.show_notes([] if quiet else [*rows.notes, *evaluation.notes])
     if as_json:
-        print(json.dumps(found.to_dict(), indent=2, allow_nan=False))
+        print(json.dumps(evaluation.to_dict(), indent=2, allow_nan=False))
     elif not quiet:
-        terminal.show_evaluation(found, html)
+        terminal.show_evaluation(evaluation, html)
     sys.stdout.flush()
 
 
@@ -131,12 +132,12 @@ def _compare(X: Any, y: Any, settings: dict[str, Any]) -> Evaluation:
 
     try:
         return compare(X, y, **settings)
-    except (ValueError, TypeError, ImportError) as problem:
-        raise UsageError(in_words_of_the_command_line(str(problem))) from problem
+    except (ValueError, TypeError, ImportError) as error:
+        raise UsageError(sentence_of(error)) from error
 
 
 def _numbers(features: pd.DataFrame) -> Any:
-    """Give plain numbers as an array; a table of anything else stays one."""
+    """Return finite numbers as an array, and any other table as it is."""
     import numpy as np
 
     if all(dtype.kind in "biuf" for dtype in features.dtypes):

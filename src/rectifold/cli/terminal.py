@@ -1,4 +1,4 @@
-"""Results as people see them on a terminal: tables, notes and progress."""
+"""Print results, notes and progress to a terminal."""
 
 from __future__ import annotations
 
@@ -13,10 +13,9 @@ from rich.table import Table
 from rich.text import Text
 
 from rectifold._core.accuracy import in_words
-from rectifold.cli.errors import in_words_of_the_command_line
-from rectifold.cli.escape import visible
-from rectifold.model_selection._comparison import BASE
-from rectifold.progress import listening, reading
+from rectifold.cli.errors import sentence_of, visible
+from rectifold.model_selection._evaluation import BASELINE
+from rectifold.progress import handling_warnings, listening
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -24,52 +23,28 @@ if TYPE_CHECKING:
     from rectifold import Evaluation
     from rectifold.cli.demo import Wines
 
-#: Characters of a label or a column name that a table shows.
+#: Number of characters of a label or a column name in a table.
 _WIDTH = 24
-#: Characters for the name of a fact.
-_NAMES = 17
-#: Columns of the demonstration's table that are shown besides its target.
-N_COLUMNS = 3
+#: Number of characters for the name of a fact.
+_NAME_WIDTH = 17
+#: Number of features in the table of `demo`.
+_N_FEATURES = 3
 
 
 def console(stream: TextIO) -> Console:
-    """Make the console for a stream.
-
-    Parameters
-    ----------
-    stream : text file
-        Standard output or standard error.
-
-    Returns
-    -------
-    rich.console.Console
-        It reads no markup in what it prints. Where no person looks (a pipe, a file), lines are
-        as long as they are.
-    """
+    """Return a console that prints markup as text, and to pipes and files does not wrap lines."""
     width = None if stream.isatty() else 10_000
     return Console(file=stream, width=width, markup=False, highlight=False, emoji=False)
 
 
 def show_notes(notes: list[str]) -> None:
-    """Print what the user should know besides the result.
-
-    Parameters
-    ----------
-    notes : list of str
-        One sentence each.
-    """
+    """Print notes to standard error."""
     for note in notes:
         print(f"note: {visible(note)}", file=sys.stderr)
 
 
 def show_summary(summary: dict[str, Any]) -> None:
-    """Print what cleaning did, class by class.
-
-    Parameters
-    ----------
-    summary : dict
-        As `Rectification.summary` gives it.
-    """
+    """Print `Rectification.summary`: counts by class and reason, and facts about the run."""
     classes = summary["classes"]
     shown = ("before", "intrusion", "ambiguity", "deep_noise", "spared", "after")
     table = plain_table(
@@ -91,14 +66,14 @@ def show_summary(summary: dict[str, Any]) -> None:
     if untouched:
         _fact(out, "untouched", f"{', '.join(untouched)} (not cleaned)")
     ratio = summary["imbalance_ratio_after"]
-    after = "none: a class is empty" if ratio is None else f"{ratio:.2f}"
+    after = "undefined: a class is empty" if ratio is None else f"{ratio:.2f}"
     _fact(out, "imbalance ratio", f"{summary['imbalance_ratio_before']:.2f} -> {after}")
-    proved = summary["certified"]
+    certified = summary["certified"]
     _fact(
         out,
         "neighbours",
         f"{summary['n_neighbors']} by {visible(summary['metric'], _WIDTH)} distance, engine "
-        f"{summary['engine']}, {f'{proved:,} rows by' if proved else 'no'} certificate",
+        f"{summary['engine']}, {f'{certified:,} rows' if certified else 'none'} by certificate",
     )
     if summary["accuracy"] is not None:
         _fact(out, "accuracy", in_words(summary["accuracy"]))
@@ -107,49 +82,36 @@ def show_summary(summary: dict[str, Any]) -> None:
 
 
 def show_files(result: dict[str, Any]) -> None:
-    """Print where the rows went.
-
-    Parameters
-    ----------
-    result : dict
-        As `rectifold.cli.clean.clean_file` gives it.
-    """
+    """Print which files the result of `clean` names."""
     out = console(sys.stdout)
     missing = result["missing_target"]
     if missing["rows"]:
-        became = "left out" if missing["action"] == "drop" else "kept as they are"
-        _fact(out, "no label", f"{missing['rows']:,} rows, {became}")
-    gone = result["rows_in"] - result["rows_out"]
-    written = {
+        action = "left out" if missing["action"] == "drop" else "kept as they are"
+        _fact(out, "no label", f"{missing['rows']:,} rows, {action}")
+    n_removed = result["rows_in"] - result["rows_out"]
+    files = {
         "output": f"{result['rows_out']:,} rows to",
-        "removed_file": f"{gone:,} removed rows to",
+        "removed_file": f"{n_removed:,} removed rows to",
         "report": "the report to",
     }
-    shown = [f"{what} {visible(result[key])}" for key, what in written.items() if result[key]]
-    for place, words in enumerate(shown or ["nothing (--dry-run)"]):
-        _fact(out, "" if place else "written", words, whole=True)
+    lines = [f"{what} {visible(result[key])}" for key, what in files.items() if result[key]]
+    _written(out, lines or ["nothing (--dry-run)"])
 
 
 def show_wines(wines: Wines) -> None:
-    """Print what the demonstration cleaned, what went, and where it was written.
-
-    Parameters
-    ----------
-    wines : Wines
-        The table and what became of it.
-    """
+    """Print what `demo` cleaned, some of the removed samples, and the files."""
     out = console(sys.stdout)
     counts = ", ".join(f"{n:,} {visible(name)}" for name, n in wines.labels.value_counts().items())
     out.print(Text(f"{len(wines.labels):,} rows, {wines.features.shape[1]} features: {counts}."))
     out.print(Text(wines.description))
     show_summary(wines.summary)
     rows = wines.contradicted
-    out.print(Text(f"\nThe {len(rows)} removed rows that their neighbours contradict most:"))
-    columns = [*wines.features.columns[:N_COLUMNS], wines.labels.name]
+    out.print(Text(f"\nThe {len(rows)} removed rows with the smallest votes for their own class:"))
+    columns = [*wines.features.columns[:_N_FEATURES], wines.labels.name]
     table = plain_table(
         [], ["row", *(visible(column, _WIDTH).replace("_", "\n") for column in columns)]
     )
-    for name in ("neighbours\nsay", "own\nvote", "reason"):
+    for name in ("predicted\nclass", "own\nvote", "reason"):
         table.add_column(name, vertical="bottom", no_wrap=True)
     for row in rows.to_dict("records"):
         table.add_row(
@@ -160,40 +122,33 @@ def show_wines(wines: Wines) -> None:
             row["rectifold_reason"],
         )
     out.print("", table, "", sep="\n")
-    _fact(out, "written", f"{wines.summary['kept']:,} rows to {visible(wines.cleaned)}", whole=True)
-    _fact(
+    _written(
         out,
-        "",
-        f"{wines.summary['removed']:,} removed rows to {visible(wines.removed)}",
-        whole=True,
+        [
+            f"{wines.summary['kept']:,} rows to {visible(wines.cleaned)}",
+            f"{wines.summary['removed']:,} removed rows to {visible(wines.removed)}",
+            f"the report to {visible(wines.report)}: open it in a browser",
+        ],
     )
-    _fact(out, "", f"the report to {visible(wines.report)}: open it in a browser", whole=True)
 
 
-def show_evaluation(found: Evaluation, page: Path | None = None) -> None:
-    """Print whether cleaning helped, with the numbers that say so.
-
-    Parameters
-    ----------
-    found : Evaluation
-        As `rectifold.compare` gives it.
-    page : pathlib.Path or None
-        Where a page with the same was written.
-    """
+def show_evaluation(result: Evaluation, page: Path | None = None) -> None:
+    """Print the result of `rectifold.compare`, and the path of its page."""
     out = console(sys.stdout)
     out.print(
         Text(
-            f"Does it help to find {visible(found.positive, _WIDTH)}? AUPRC by cross-validation, "
-            f"{found.n_folds} folds; scaling, cleaning and the choice of settings see the training "
-            "part of each alone, and copies of a row are on one side. Differences against no "
-            "cleaning on the same folds, with intervals of 95 % for training parts that overlap:"
+            f"Does cleaning help to find {visible(result.positive, _WIDTH)}? AUPRC by "
+            f"cross-validation with {result.n_folds} folds. Scaling, cleaning and the choice of "
+            "settings use the training part only, and duplicate rows are in the same fold. "
+            "Differences are to no cleaning on the same folds, with 95 % confidence intervals "
+            "that allow for overlapping training parts:"
         )
     )
     table = plain_table(["classifier", "method"], ["AUPRC", "difference", "from", "to"])
     table.add_column("verdict", vertical="bottom", overflow="fold")
-    for line in found.lines:
+    for line in result.results:
         figures = (line.difference, line.low, line.high)
-        compared = line.method != BASE
+        compared = line.method != BASELINE
         table.add_row(
             Text(visible(line.classifier, _WIDTH)),
             Text(visible(line.method, _WIDTH)),
@@ -202,24 +157,16 @@ def show_evaluation(found: Evaluation, page: Path | None = None) -> None:
             line.verdict if compared else "",
         )
     out.print("", table, "", sep="\n")
-    out.print(Text(visible(found.verdict)))
+    out.print(Text(visible(result.verdict)))
     if page is not None:
-        _fact(out, "written", visible(page), whole=True)
+        _written(out, [visible(page)])
 
 
 @contextmanager
 def progress(what: str, wanted: bool) -> Iterator[None]:
-    """Show on standard error how far long work is, if that is a terminal.
-
-    Parameters
-    ----------
-    what : str
-        What is being done.
-    wanted : bool
-        False shows nothing.
-    """
+    """Show warnings at once, and, if wanted, a progress bar if standard error is a terminal."""
     if not wanted or not sys.stderr.isatty():
-        with reading(lambda sentence: show_notes([in_words_of_the_command_line(sentence)])):
+        with handling_warnings(lambda warning: show_notes([sentence_of(warning)])):
             yield
         return
     from rich.progress import (
@@ -243,27 +190,16 @@ def progress(what: str, wanted: bool) -> Iterator[None]:
         def show(done: int, total: int) -> None:
             bar.update(task, completed=done, total=total)
 
-        def say(sentence: str) -> None:
-            bar.console.print(Text(f"note: {visible(in_words_of_the_command_line(sentence))}"))
+        def note(warning: Warning) -> None:
+            bar.console.print(Text(f"note: {visible(sentence_of(warning))}"))
 
-        with listening(show), reading(say):
+        with listening(show), handling_warnings(note):
             yield
 
 
 def plain_table(words: list[str], numbers: list[str]) -> Table:
-    """Make a table without lines.
-
-    Parameters
-    ----------
-    words, numbers : list of str
-        The headings of columns that hold words, and of those that hold numbers.
-
-    Returns
-    -------
-    rich.table.Table
-        Still without rows.
-    """
-    # Words fold where the terminal is narrow; numbers never do.
+    """Return an empty table without lines, given the headings of its text and number columns."""
+    # In a narrow terminal text wraps, and numbers do not.
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
     for name in words:
         table.add_column(Text(name), vertical="bottom", overflow="fold")
@@ -272,9 +208,13 @@ def plain_table(words: list[str], numbers: list[str]) -> Table:
     return table
 
 
-def _fact(out: Console, name: str, words: str, *, whole: bool = False) -> None:
-    # A path is there to be copied: it stays whole, however narrow the terminal.
-    room = max(20, out.width - _NAMES)
-    lines = [words] if whole else textwrap.wrap(words, room, break_on_hyphens=False)
+def _fact(out: Console, name: str, text: str) -> None:
+    room = max(20, out.width - _NAME_WIDTH)
+    for i, line in enumerate(textwrap.wrap(text, room, break_on_hyphens=False)):
+        out.print(Text(f"{'' if i else name:<{_NAME_WIDTH}}{line}"), soft_wrap=True)
+
+
+def _written(out: Console, lines: list[str]) -> None:
+    """Print what was written, without wrapping, so that paths can be copied."""
     for i, line in enumerate(lines):
-        out.print(Text(f"{'' if i else name:<{_NAMES}}{line}"), soft_wrap=True)
+        out.print(Text(f"{'' if i else 'written':<{_NAME_WIDTH}}{line}"), soft_wrap=True)

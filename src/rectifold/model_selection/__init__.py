@@ -1,7 +1,8 @@
-"""Settings chosen by cross-validation, and methods compared on one's own data."""
+"""Choose settings by cross-validation, and compare methods on your own data."""
 
 from rectifold.model_selection._classifier import RectifiedClassifier
-from rectifold.model_selection._comparison import Evaluation, compare
+from rectifold.model_selection._comparison import compare
+from rectifold.model_selection._evaluation import Evaluation
 from rectifold.model_selection._shared_search import rectify_all
 
 __all__ = ["Evaluation", "RectifiedClassifier", "compare", "rectify_all"]

@@ -1,4 +1,4 @@
-"""The settings that RectifiedClassifier chooses from."""
+"""The candidates that RectifiedClassifier chooses from: settings of GMR, and no cleaning."""
 
 from __future__ import annotations
 
@@ -10,131 +10,117 @@ from imblearn.over_sampling import RandomOverSampler
 from sklearn.base import clone
 from sklearn.model_selection import ParameterGrid
 
+from rectifold._core.errors import Param, ParameterError
 from rectifold._core.utils import did_you_mean
 from rectifold.sampler import GMR
 
-#: The key of a setting that names what comes after cleaning.
-THEN = "then"
+#: The key of a setting that holds the over-sampler applied after cleaning.
+RESAMPLER = "resampler"
 
 
 @dataclass(frozen=True, eq=False)
 class Candidate:
-    """A way to prepare the training rows.
+    """A setting of GMR, or no cleaning."""
 
-    Attributes
-    ----------
-    params : mapping or None
-        Parameters of `GMR` in which it differs from the common sampler; None leaves the rows
-        alone.
-    then : sampler or None
-        An over-sampler that is applied to the cleaned rows.
-    """
-
+    #: Parameters in which GMR differs from the common sampler; None for no cleaning.
     params: Mapping[str, Any] | None = None
-    then: Any = None
+    #: Over-sampler applied to the cleaned samples.
+    resampler: Any = None
 
     @property
     def name(self) -> str:
-        """How it is written in tables: as one would write it in Python."""
+        """The candidate as written in Python."""
         if self.params is None:
             return "None"
-        given = ", ".join(f"{name}={value!r}" for name, value in self.params.items())
-        name = f"GMR({given})"
-        return name if self.then is None else f"{name} + {self.then!r}"
+        params = ", ".join(f"{name}={value!r}" for name, value in self.params.items())
+        name = f"GMR({params})"
+        return name if self.resampler is None else f"{name} + {self.resampler!r}"
 
     @property
     def setting(self) -> dict[str, Any] | None:
-        """What to pass as a candidate of one's own to get this one."""
+        """The entry of `param_grid` that stands for this candidate."""
         if self.params is None:
             return None
-        return dict(self.params) if self.then is None else {**self.params, THEN: self.then}
+        if self.resampler is None:
+            return dict(self.params)
+        return {**self.params, RESAMPLER: self.resampler}
 
 
-#: No cleaning at all: always among the candidates, and the one to beat.
-ALONE = Candidate()
+#: Always the first candidate, with which the others are compared.
+NO_CLEANING = Candidate()
+
+
+def read_candidates(param_grid: Any, sampler: GMR, X: Any, y: Any) -> list[Candidate]:
+    """Return the candidates of a `param_grid` without repeats, no cleaning first."""
+    if isinstance(param_grid, str):
+        if param_grid != "auto":
+            raise ParameterError(
+                "{} is not known: it must be 'auto', a dict of lists, a list of settings, or a "
+                "function of X and y that returns one of these.",
+                Param("param_grid", param_grid),
+            )
+        return _auto()
+    if callable(param_grid):
+        param_grid = param_grid(X, y)
+    if isinstance(param_grid, Mapping):
+        settings: Iterable[Any] = ParameterGrid(
+            {name: _as_list(values) for name, values in param_grid.items()}
+        )
+    elif isinstance(param_grid, Iterable):
+        settings = param_grid
+    else:
+        raise TypeError(
+            f"param_grid returned a {type(param_grid).__name__}: it must be a list of settings, "
+            "each a dict of parameters of GMR."
+        )
+    distinct = {NO_CLEANING.name: NO_CLEANING}
+    for setting in settings:
+        candidate = _read(setting, sampler)
+        distinct.setdefault(candidate.name, candidate)
+    return list(distinct.values())
 
 
 def _auto() -> list[Candidate]:
     return [
-        ALONE,
+        NO_CLEANING,
         Candidate({"gamma": 0}),
         Candidate({}),
         Candidate({"beta": 0.5, "gamma": 0.3}),
         Candidate({"alpha": 0.7, "beta": 0.5, "gamma": 0.3}),
         Candidate({"alpha": 0.7, "gamma": 0}),
         Candidate({"class_weight": "balanced", "gamma": 0}),
-        Candidate({"gamma": 0}, then=RandomOverSampler()),
+        Candidate({"gamma": 0}, resampler=RandomOverSampler()),
     ]
 
 
-def candidates(search: Any, sampler: GMR, X: Any, y: Any) -> list[Candidate]:
-    """Read what `search` asks for.
-
-    Parameters
-    ----------
-    search : "auto", dict, list or callable
-        As for `RectifiedClassifier`.
-    sampler : GMR
-        What settings are set on.
-    X, y : array-like
-        For a callable: the training rows and their labels.
-
-    Returns
-    -------
-    list of Candidate
-        No cleaning first, then the others, without repeats.
-    """
-    if isinstance(search, str):
-        if search != "auto":
-            raise ValueError(
-                f"search={search!r} is not known: it must be 'auto', a dict of lists, a list of "
-                "settings, or a function of X and y that gives such a list."
-            )
-        return _auto()
-    if callable(search):
-        search = search(X, y)
-    if isinstance(search, Mapping):
-        settings: Iterable[Any] = ParameterGrid(
-            {name: _listed(values) for name, values in search.items()}
-        )
-    elif isinstance(search, Iterable):
-        settings = search
-    else:
-        raise TypeError(
-            f"search gave a {type(search).__name__}: it must be a list of settings, each a dict "
-            "of parameters of GMR."
-        )
-    found = [_read(setting, sampler) for setting in settings]
-    distinct = {ALONE.name: ALONE}
-    for one in found:
-        distinct.setdefault(one.name, one)
-    return list(distinct.values())
-
-
-def _listed(values: Any) -> list[Any]:
-    return (
-        list(values) if isinstance(values, Iterable) and not isinstance(values, str) else [values]
-    )
+def _as_list(values: Any) -> list[Any]:
+    several = isinstance(values, Iterable) and not isinstance(values, str)
+    return list(values) if several else [values]
 
 
 def _read(setting: Any, sampler: GMR) -> Candidate:
     if setting is None:
-        return ALONE
+        return NO_CLEANING
     if not isinstance(setting, Mapping):
         raise TypeError(
-            f"search has a candidate {setting!r}: it must be a dict of parameters of GMR, or None "
-            "for no cleaning."
+            f"param_grid has a setting {setting!r}: it must be a dict of parameters of GMR, or "
+            "None for no cleaning."
         )
-    params = {name: value for name, value in setting.items() if name != THEN}
+    params = {name: value for name, value in setting.items() if name != RESAMPLER}
     known = sorted(sampler.get_params(deep=False))
     for name in params:
         if name not in known:
-            raise ValueError(
-                f"search sets {name!r}, which GMR does not have{did_you_mean(str(name), known)}"
+            raise ParameterError(
+                "{} sets {}, which GMR does not have{}",
+                Param("param_grid"),
+                repr(name),
+                did_you_mean(str(name), known),
             )
-    then = setting.get(THEN)
-    if then is not None and not hasattr(then, "fit_resample"):
-        raise TypeError(f"search has {THEN}={then!r}: it must be a sampler, with fit_resample.")
-    # Wrong values are refused now, not in the first fold.
+    resampler = setting.get(RESAMPLER)
+    if resampler is not None and not hasattr(resampler, "fit_resample"):
+        raise TypeError(
+            f"param_grid has {RESAMPLER}={resampler!r}: it must be a sampler, with fit_resample."
+        )
+    # Check the values before the first fold.
     clone(sampler).set_params(**params)._validate_params()
-    return Candidate(params, then)
+    return Candidate(params, resampler)

@@ -1,167 +1,160 @@
-"""RectifiedClassifier: fitted on cleaned data, by a setting chosen from the data, or by none."""
+"""RectifiedClassifier: a classifier fitted on cleaned data, with the setting chosen by search."""
 
 from __future__ import annotations
 
 import numbers
-import warnings
-from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import (
-    BaseEstimator,
-    ClassifierMixin,
-    MetaEstimatorMixin,
-    _fit_context,
-    clone,
-    is_classifier,
-)
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, _fit_context
 from sklearn.model_selection import StratifiedGroupKFold
-from sklearn.utils import Bunch, check_random_state, get_tags, indexable
+from sklearn.utils import get_tags
 from sklearn.utils._param_validation import HasMethods, Interval
-from sklearn.utils.metadata_routing import (
-    MetadataRouter,
-    MethodMapping,
-    _routing_enabled,
-    process_routing,
-)
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import (
-    _is_arraylike,
-    _num_samples,
-    check_consistent_length,
-    check_is_fitted,
-    column_or_1d,
-    validate_data,
-)
+from sklearn.utils.validation import check_is_fitted
 
-from rectifold._core.target import Target, encode, named
-from rectifold.model_selection._candidates import ALONE, Candidate, candidates
-from rectifold.model_selection._folds import Fold, deal, whole_tests
-from rectifold.model_selection._scorers import SOFT, check_ensemble, scorer_for
+from rectifold.model_selection._predictions import average, predicted_labels
+from rectifold.model_selection._refit import refit, results_table
+from rectifold.model_selection._scorers import SOFT, scorer_for
+from rectifold.model_selection._search import explore, sampler_of, slack
 from rectifold.model_selection._selection import (
-    Evidence,
-    Searched,
+    Search,
+    allocate,
     averaging_hurts,
-    choose,
-    decided,
-    mixed,
-    race,
-    share_out,
+    best_candidate,
+    eliminate,
 )
-from rectifold.model_selection._trials import Fitted, Task, Trial, counts, fit_whole, try_folds
 from rectifold.posterior import reweighted
-from rectifold.progress import muted, report
-from rectifold.sampler import GMR
 
 
 def _has(name: str) -> Any:
     def check(self: RectifiedClassifier) -> bool:
         if name == "decision_function" and self.correct_posterior:
             return False  # It would contradict the labels, which follow corrected probabilities.
-        fitted = getattr(self, "members_", None)
-        return hasattr(fitted[0].model if fitted else self.estimator, name)
+        fitted = getattr(self, "estimators_", None)
+        return hasattr(fitted[0] if fitted else self.estimator, name)
 
     return available_if(check)
 
 
 class RectifiedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
-    """A classifier that is fitted on cleaned data, where cleaning helps it.
+    """Classifier fitted on cleaned data, if cleaning helps it.
 
-    Which setting of :class:`rectifold.GMR` to clean by, or none, is chosen for this classifier and
-    this data by cross-validation inside the training data. No cleaning is left only for a gain
-    that exceeds `guard` standard errors.
+    The setting of :class:`rectifold.GMR`, or no cleaning, is chosen for this classifier and this
+    data by cross-validation inside the training data. A setting is chosen only if its gain over no
+    cleaning exceeds `min_gain_se` standard errors.
 
     Parameters
     ----------
     estimator : classifier
-        What to fit. It is cloned.
+        The classifier to fit. It is cloned.
 
     sampler : GMR, default=None
-        What all settings have in common, such as ``GMR(space="auto")`` for a messy table or
-        ``GMR(space=StandardScaler())`` for columns of different scales. None means ``GMR()``.
+        Parameters that all settings have in common, such as ``GMR(space="auto")`` for a messy
+        table or ``GMR(space=StandardScaler())`` for features on different scales. None means
+        ``GMR()``.
 
-    search : "auto", dict, list or callable, default="auto"
+    param_grid : "auto", dict, list or callable, default="auto"
         The settings to choose from; no cleaning is always among them.
 
         - "auto": a few that experiments have shown to be worth trying (see Notes);
         - a dict of parameters of GMR with lists of values: all combinations;
-        - a list of dicts of parameters of GMR. The key ``"then"`` may name an over-sampler for
-          the cleaned rows: ``{"gamma": 0, "then": SMOTE()}``;
-        - a function of `X` and `y` that gives one of these.
+        - a list of dicts of parameters of GMR. The key ``"resampler"`` may hold an over-sampler
+          for the cleaned samples: ``{"gamma": 0, "resampler": SMOTE()}``;
+        - a function of `X` and `y` that returns one of these.
 
-    cv : int, splitter or iterable, default=5
-        Folds inside the training data. With an int they are stratified, by groups if `fit` gets
-        ``groups``, and where the smallest class has fewer than 500 rows they are dealt twice, or
-        as often as `ensemble` needs.
+    cv : int, cross-validation generator or iterable, default=5
+        The folds inside the training data. With an int they are stratified, and keep groups
+        together if `fit` is passed ``groups``. They are repeated twice if the smallest class has
+        fewer than 500 samples, or as often as `ensemble` needs.
 
     scoring : str or callable, default="average_precision"
-        What to choose by, as in scikit-learn. Where a metric given by its name needs a positive
-        class, that is the smallest class. A function of (estimator, X, y) is averaged over folds;
-        an ensemble needs a scorer made by `sklearn.metrics.make_scorer`.
+        The score to compare settings by, as in scikit-learn. If a metric given by its name needs a
+        positive class, that is the smallest class. A function of (estimator, X, y) is averaged
+        over folds; an ensemble needs a scorer made by :func:`sklearn.metrics.make_scorer`.
 
-    guard : float, default=1.0
-        How many standard errors a gain over no cleaning must exceed; 0 takes the best.
+    min_gain_se : float, default=1.0
+        Number of standard errors that the gain over no cleaning must exceed. 0 chooses the setting
+        with the highest score.
 
     ensemble : int, default=None
-        None makes one fit, on all rows, by the setting that was chosen. A number m averages m
-        fits: those of the folds, by the settings that do best together. Each was fitted on the
-        training part of a fold. Labels are those of the highest average. Where averaging itself
-        costs this estimator more than `guard` standard errors, there is one fit all the same.
+        None fits one classifier on all samples, with the setting that was chosen. An int m
+        averages m of the classifiers that were fitted on the folds, with the settings that are
+        best together. The predicted label is that of the highest average. If averaging itself
+        costs this estimator more than `min_gain_se` standard errors, one classifier is fitted.
 
     correct_posterior : bool, default=False
-        Put probabilities back on the scale of the uncleaned data
-        (:func:`rectifold.posterior.undo_posterior_shift`), as far as removal was uniform; what an
-        estimator does by itself, such as ``class_weight``, stays. Predicted labels follow them,
-        and there is no `decision_function`.
+        Correct probabilities for the samples removed
+        (:func:`rectifold.posterior.undo_posterior_shift`), as far as removal was uniform. Effects
+        of the estimator itself, such as ``class_weight``, remain. Predicted labels follow the
+        corrected probabilities, and there is no `decision_function`.
 
     n_jobs : int, default=None
-        Processes for the folds: None means 1, -1 all cores. It never changes the answer.
+        Number of jobs to run in parallel over the folds. None means 1 unless in a
+        :obj:`joblib.parallel_backend` context. -1 means using all processors. The result does not
+        depend on it.
 
-    random_state : int, RandomState instance or None, default=None
-        For dealing the folds, for over-sampling, and for the members of an ensemble. A single fit
-        keeps the estimator's own.
+    random_state : int, RandomState instance or None, default=0
+        Controls the folds, over-sampling, and the members of an ensemble. A single classifier
+        keeps the `random_state` of `estimator`. Pass an int for reproducible results.
 
     verbose : int, default=0
-        1 tells what was chosen, 2 also what every candidate gained.
+        1 prints the setting that was chosen, 2 also the gain of every setting.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
-        The labels.
+        The class labels.
 
     sampler_ : GMR or None
-        The chosen setting, fitted on all training rows; None where nothing was cleaned. With an
+        The chosen setting, fitted on all training samples; None if nothing was cleaned. With an
         ensemble, the setting that cleaned most members.
 
     estimator_ : classifier
         The fitted classifier; with an ensemble its first member.
 
-    members_ : list
-        All fitted classifiers as ``.model``, one without an ensemble, and the share of the rows of
-        every class that each was fitted on as ``.shares``.
+    estimators_ : list of classifier
+        All fitted classifiers: the members of the ensemble, or `estimator_` alone.
+
+    class_shares_ : ndarray of shape (n_estimators, n_classes)
+        For every fitted classifier, the number of samples of each class after cleaning and
+        over-sampling, divided by the number before.
 
     best_params_ : dict or None
-        The parameters of GMR that `sampler_` has beyond `sampler`, with ``"then"`` where an
-        over-sampler followed; None where nothing was cleaned.
+        The parameters that `sampler_` has beyond those of `sampler`, and ``"resampler"`` if an
+        over-sampler followed; None if nothing was cleaned.
 
-    search_results_ : pandas.DataFrame
-        A row for every candidate: setting, params, score of every fold, gain over no cleaning,
-        its standard error, whether it was chosen, how many members of an ensemble it has.
+    cv_results_ : dict
+        One entry per setting under each key, no cleaning first; can be passed to
+        :class:`pandas.DataFrame`.
+
+        - ``params``: list of the settings, as dicts in the form of `param_grid`, None for no
+          cleaning;
+        - ``setting``: the same as written in Python;
+        - ``split0_test_score``, ``split1_test_score``, ...: the score on every fold, NaN where
+          the setting was no longer tried;
+        - ``mean_test_score``, ``std_test_score``: over the folds on which it was tried;
+        - ``gain``: the score over no cleaning on the same folds, by which settings are compared
+          (see Notes);
+        - ``gain_se``: the standard error of the gain;
+        - ``rank_test_score``: the rank by ``gain``, 1 is best;
+        - ``chosen``: whether it was chosen;
+        - ``n_estimators``: how many of `estimators_` were fitted with it.
 
     rectification_ : Rectification or None
-        The record of `sampler_`: what happened to every training row, and why.
+        The record of `sampler_`: for every training sample the decision and the reason.
 
     n_fits_ : int
-        How many classifiers were fitted in all; candidates that leave the same rows share one.
+        Number of classifiers fitted in all; settings that keep the same samples share one.
 
     n_features_in_ : int
-        Number of features seen during `fit`, where the estimator tells it.
+        Number of features seen during `fit`, if the estimator has it.
 
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
-        Names of features, where `X` has names that are all strings.
+        Names of features seen during `fit`. Defined only if `X` has feature names that are all
+        strings.
 
     See Also
     --------
@@ -169,19 +162,24 @@ class RectifiedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
 
     Notes
     -----
-    Within a fold neighbours are searched for once, for all settings. The gain of a candidate is
-    that of its out-of-fold answers, scored together for each dealing of the folds: with a handful
-    of rare rows in each fold, averages of fold scores say less. Candidates that are behind no
-    cleaning after the first dealing are not tried again.
+    Within a fold, neighbours are searched for once for all settings. The out-of-fold predictions of
+    a repeat are scored together: with few samples of the minority class in each fold, averages of
+    fold scores are noisy. Settings that are behind no cleaning after the first repeat are not
+    tried in the second.
 
-    The settings of ``search="auto"``, besides none: ``GMR(gamma=0)``, ``GMR()``,
+    The settings of ``param_grid="auto"``, besides no cleaning: ``GMR(gamma=0)``, ``GMR()``,
     ``GMR(alpha=0.7, gamma=0)``, ``GMR(beta=0.5, gamma=0.3)``, the same with ``alpha=0.7``,
-    ``GMR(class_weight="balanced", gamma=0)``, and ``GMR(gamma=0)`` with random over-sampling
-    after it. None of them gains if it is always taken; why each is there is told in
-    :doc:`the guide </docs/guide/choosing>`.
+    ``GMR(class_weight="balanced", gamma=0)``, and ``GMR(gamma=0)`` followed by random
+    over-sampling. None of them gains if it is always used; :doc:`the guide </docs/guide/choosing>`
+    has the reason for each.
 
-    An ensemble shares its members out among candidates by greedy forward selection on the
-    out-of-fold answers, beginning with a quarter of members that are not cleaned at all.
+    An ensemble divides its members among settings by greedy forward selection on the out-of-fold
+    predictions, starting with a quarter of members without cleaning.
+
+    A fitted model keeps no copy of `X`. Its `rectification_` refers to `X` and keeps up to 64 MiB
+    of neighbours, so that ``rectification_.report()`` can show them; neither is pickled. To drop
+    both: ``model.rectification_ = model.sampler_.rectification_ =
+    model.rectification_.without_data()``. The fitted classifiers keep what they keep.
 
     Examples
     --------
@@ -190,7 +188,7 @@ class RectifiedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     >>> from rectifold import RectifiedClassifier
     >>> X, y = make_classification(n_samples=600, n_features=4, weights=[0.9], flip_y=0.1,
     ...                            class_sep=0.8, random_state=0)
-    >>> model = RectifiedClassifier(DecisionTreeClassifier(random_state=0), random_state=0)
+    >>> model = RectifiedClassifier(DecisionTreeClassifier(random_state=0))
     >>> model.fit(X, y).best_params_
     {...}
     """
@@ -198,10 +196,10 @@ class RectifiedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     _parameter_constraints: dict[str, Any] = {  # noqa: RUF012
         "estimator": [HasMethods(["fit"])],
         "sampler": [HasMethods(["fit_resample"]), None],
-        "search": [str, dict, list, tuple, callable],
+        "param_grid": [str, dict, list, tuple, callable],
         "cv": ["cv_object"],
         "scoring": [str, callable],
-        "guard": [Interval(numbers.Real, 0, None, closed="left")],
+        "min_gain_se": [Interval(numbers.Real, 0, None, closed="left")],
         "ensemble": [Interval(numbers.Integral, 2, None, closed="left"), None],
         "correct_posterior": ["boolean"],
         "n_jobs": [numbers.Integral, None],
@@ -214,22 +212,22 @@ class RectifiedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         estimator: Any,
         *,
         sampler: Any = None,
-        search: Any = "auto",
+        param_grid: Any = "auto",
         cv: Any = 5,
         scoring: Any = "average_precision",
-        guard: float = 1.0,
+        min_gain_se: float = 1.0,
         ensemble: int | None = None,
         correct_posterior: bool = False,
         n_jobs: int | None = None,
-        random_state: Any = None,
+        random_state: Any = 0,
         verbose: int = 0,
     ) -> None:
         self.estimator = estimator
         self.sampler = sampler
-        self.search = search
+        self.param_grid = param_grid
         self.cv = cv
         self.scoring = scoring
-        self.guard = guard
+        self.min_gain_se = min_gain_se
         self.ensemble = ensemble
         self.correct_posterior = correct_posterior
         self.n_jobs = n_jobs
@@ -238,358 +236,136 @@ class RectifiedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
 
     @_fit_context(prefer_skip_nested_validation=False)  # type: ignore[untyped-decorator]
     def fit(self, X: Any, y: Any, **params: Any) -> RectifiedClassifier:
-        """Choose a setting, clean, and fit.
+        """Choose a setting, clean the data, and fit the classifier.
 
         Parameters
         ----------
-        X : {array-like, dataframe, sparse matrix} of shape (n_rows, n_features)
-            The training rows.
+        X : {array-like, dataframe, sparse matrix} of shape (n_samples, n_features)
+            Training data.
 
-        y : array-like of shape (n_rows,)
-            Their labels.
+        y : array-like of shape (n_samples,)
+            Target values.
 
         **params : dict
-            ``groups`` goes to the folds, everything else to the estimator's `fit`, entries of
-            rows that are removed left out. With metadata routing enabled, what was requested goes
-            to the estimator, the splitter and the scorer.
+            ``groups`` is passed to the folds, everything else to the `fit` of the estimator; of an
+            array with one entry per sample, those of the samples kept. With metadata routing
+            enabled, parameters go to the estimator, the splitter and the scorer as requested.
 
         Returns
         -------
         self : RectifiedClassifier
-            The instance itself.
+            Fitted estimator.
         """
-        self._settle(self._explore(X, y, params))
+        self._select(explore(self, X, y, params))
         return self
 
-    def _explore(self, X: Any, y: Any, params: Mapping[str, Any]) -> Searched:
-        """Check the data, and try all candidates on it."""
-        if y is None:
-            raise ValueError(
-                "RectifiedClassifier requires y to be passed, but the target y is None."
-            )
-        if not is_classifier(self.estimator):
-            raise ValueError(
-                f"estimator is a {type(self.estimator).__name__}, which is no classifier."
-            )
-        if self.correct_posterior and not hasattr(type(self.estimator), "predict_proba"):
-            raise ValueError(
-                f"correct_posterior=True corrects probabilities, and "
-                f"{type(self.estimator).__name__} gives none: leave correct_posterior=False."
-            )
-        validate_data(self, X, skip_check_array=True)
-        if getattr(y, "ndim", 1) == 2 and y.shape[1] == 1:
-            y = column_or_1d(y, warn=True)
-        labels = encode(y)
-        check_consistent_length(X, labels.values)
-        (X,) = indexable(X)
-        sampler = self._sampler()
-        task, groups = self._task(X, labels, sampler, params)
-        folds = deal(
-            self.cv, X, labels, groups, ensemble=self.ensemble, random_state=self.random_state
-        )
-        options = self._candidates(task, labels, folds)
-        return self._search(task, labels, options, folds)
-
-    def _sampler(self) -> GMR:
-        if self.sampler is None:
-            return GMR()
-        if not isinstance(self.sampler, GMR):
-            raise TypeError(
-                f"sampler is a {type(self.sampler).__name__}: it must be a GMR, whose settings are "
-                "chosen; to fit after another sampler, use a pipeline of imbalanced-learn."
-            )
-        return self.sampler
-
-    def _task(
-        self, X: Any, labels: Target, sampler: GMR, params: Mapping[str, Any]
-    ) -> tuple[Task, Any]:
-        scorer = scorer_for(self.estimator, self.scoring, labels)
-        if self.ensemble is not None:
-            check_ensemble(self.estimator, scorer, self.ensemble, len(labels.classes))
-        if _routing_enabled():
-            routed = process_routing(self, "fit", **params)
-            groups = routed.splitter.split.get("groups")
-        else:
-            groups = params.get("groups")
-            routed = Bunch(
-                estimator=Bunch(
-                    fit={
-                        name: value
-                        for name, value in params.items()
-                        if name != "groups" and value is not None
-                    }
-                ),
-                scorer=Bunch(score={}),
-            )
-        seed = None
-        if self.random_state is not None:
-            seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
-        task = Task(
-            estimator=self.estimator,
-            sampler=sampler,
-            X=X,
-            y=labels.values,
-            classes=labels.classes,
-            fit_params=routed.estimator.fit,
-            scorer=scorer,
-            score_params=routed.scorer.score,
-            seed=seed,
-            correct=self.correct_posterior,
-        )
-        return task, groups
-
-    def _candidates(self, task: Task, labels: Target, folds: list[Fold]) -> list[Candidate]:
-        """Read the candidates, and leave out those that this data has no room for."""
-        options = candidates(self.search, task.sampler, task.X, task.y)
-        explicit = not isinstance(self.search, str)
-        by_row = [name for name, value in task.fit_params.items() if _of_rows(value, task.y)]
-        if by_row:
-            # Rows that an over-sampler makes have no weight of their own.
-            over = [one.name for one in options if one.then is not None]
-            if over and explicit:
-                raise ValueError(
-                    f"search has {over[0]}, and rows that are made anew have no entry in "
-                    f"{', '.join(sorted(by_row))}: leave one of them out."
-                )
-            options = [one for one in options if one.then is None]
-        rows = min(len(fold.train) for fold in folds)
-        rare = min(int(np.bincount(labels.codes[fold.train]).min()) for fold in folds)
-        tried = []
-        for one in options:
-            if one.params is None:
-                tried.append(one)
-                continue
-            sampler = clone(task.sampler).set_params(**one.params)
-            if sampler.metric == "precomputed":
-                raise ValueError(
-                    "metric='precomputed' has distances between all rows, and folds have part of "
-                    "them: give rows, and the metric by its name."
-                )
-            k = sampler.n_neighbors
-            if isinstance(k, numbers.Integral) and int(k) >= rows:
-                if explicit:
-                    raise ValueError(
-                        f"search has {one.name}, and a fold trains on {rows} rows: n_neighbors "
-                        "must be smaller."
-                    )
-            elif len(labels.classes) > 2 or rare >= sampler.min_minority:
-                tried.append(one)
-        if len(tried) == 1 < len(options) and rare < task.sampler.min_minority:
-            warnings.warn(
-                f"class {named(labels.classes[labels.sizes.argmin()])} has {rare} rows to train on "
-                f"in a fold, fewer than min_minority={task.sampler.min_minority}: nothing is "
-                "cleaned.",
-                UserWarning,
-                stacklevel=4,
-            )
-        if len(tried) > 1 and self.guard > 0 and sum(whole_tests(folds, labels.codes)) < 2:
-            raise ValueError(
-                "fewer than two folds of cv score on rows of every class, so that no gain can be "
-                "told from chance: take stratified folds, or guard=0."
-            )
-        return tried
-
-    def _search(
-        self, task: Task, labels: Target, options: list[Candidate], folds: list[Fold]
-    ) -> Searched:
-        """Try candidates round by round; those that are behind sit out the next."""
-        found = Searched(task, labels, options, [], [])
-        if len(options) == 1 and self.ensemble is None:
-            return found
-        running = np.ones(len(options), dtype=bool)
-        for turn in sorted({fold.round for fold in folds}):
-            now = [fold for fold in folds if fold.round == turn]
-            answers = try_folds(
-                task,
-                [one for one, runs in zip(options, running, strict=True) if runs],
-                now,
-                keep=self.ensemble is not None,
-                n_jobs=self.n_jobs,
-                done=len(found.folds),
-                total=len(folds),
-            )
-            for row in answers:
-                each = iter(row)
-                found.trials.append([next(each) if runs else None for runs in running])
-            found.folds.extend(now)
-            if len(found.folds) == len(folds):
-                break
-            _, running, _ = race(found, self._slack)
-            # Whoever sits out the next round can't become a member.
-            found.trials[:] = [
-                [_without_model(trial, runs) for trial, runs in zip(row, running, strict=True)]
-                for row in found.trials
-            ]
-            if self.ensemble is None and running.sum() == 1:
-                break
-        if len(found.folds) < len(folds):
-            report(len(folds), len(folds))
-        return found
-
-    @property
-    def _slack(self) -> float:
-        """By how many standard errors a candidate may be behind and still run on."""
-        # What loses by itself may still add to an average.
-        return 0.0 if self.ensemble is None else 1.0
-
-    def _settle(self, found: Searched) -> None:
-        """Decide by what a search found, fit what was chosen, and set the attributes."""
-        if not found.folds:
-            self._keep(found, None, [0])
-            return
-        found, _, evidence = race(found, self._slack)
-        if self.ensemble is None or averaging_hurts(found, self.guard):
-            chosen = [choose(evidence, self.guard)]
-        else:
-            chosen = share_out(found, self.ensemble).tolist()
-        self._keep(found, evidence, chosen)
-
-    def _keep(self, found: Searched, evidence: Evidence | None, chosen: list[int]) -> None:
-        task, labels, options = found.task, found.labels, found.options
-        fits = sum(trial.distinct for row in found.trials for trial in row if trial is not None)
-        cleaning = [place for place in chosen if options[place].params is not None]
-        place = max(cleaning, key=cleaning.count) if cleaning else 0
-        best = options[place]
-        self.classes_ = labels.classes
-        self.best_params_ = best.setting
-        self.sampler_: GMR | None = None
-        kept = np.arange(len(labels.codes))
-        if best.params is not None:
-            self.sampler_ = clone(task.sampler).set_params(**best.params)
-            with muted():
-                self.sampler_.fit_resample(task.X, task.y)
-            kept = self.sampler_.sample_indices_
-            if len(chosen) == 1 and not counts(task.y[kept], labels.classes).all():
-                warnings.warn(
-                    f"{best.name} leaves no row of a class when all training rows are cleaned: "
-                    "nothing is cleaned.",
-                    UserWarning,
-                    stacklevel=4,
-                )
-                chosen, best, kept = [0], ALONE, np.arange(len(labels.codes))
-                self.best_params_ = self.sampler_ = None
-        self.rectification_ = None if self.sampler_ is None else self.sampler_.rectification_
-        if len(chosen) == 1:
-            self.members_ = [fit_whole(task, best, kept)]
-            fits += 1
-        else:
-            pairs = zip(found.trials, chosen, strict=False)
-            self.members_ = [_fitted(row[one]) for row, one in pairs]
-        self.n_fits_ = fits
-        self.estimator_ = self.members_[0].model
+    def _select(self, search: Search) -> None:
+        """Choose candidates by the trials of a search, fit them, and set the attributes."""
+        gains, chosen = None, [0]
+        if search.folds:
+            search, _, gains = eliminate(search, slack(self.ensemble))
+            if self.ensemble is None or averaging_hurts(search, self.min_gain_se):
+                chosen = [best_candidate(gains, self.min_gain_se)]
+            else:
+                chosen = allocate(search, self.ensemble)
+        final = refit(search, chosen)
+        self.classes_ = search.target.classes
+        self.best_params_ = final.candidate.setting
+        self.sampler_ = final.sampler
+        self.rectification_ = None if final.sampler is None else final.sampler.rectification_
+        self.estimators_ = [fit.model for fit in final.fits]
+        self.class_shares_ = np.array([fit.class_shares for fit in final.fits])
+        self.estimator_ = self.estimators_[0]
+        self.n_fits_ = final.n_fits
         for name in ("n_features_in_", "feature_names_in_"):
             if hasattr(self.estimator_, name) and not hasattr(self, name):
                 setattr(self, name, getattr(self.estimator_, name))
-        self._searched = options, evidence, chosen
-        self._tell()
+        self.cv_results_ = results_table(search.candidates, gains, final.chosen)
+        self._print_choice()
 
-    @property
-    def search_results_(self) -> Any:
-        """What every candidate showed, as a frame of pandas."""
-        check_is_fitted(self, "members_")
-        import pandas as pd
-
-        options, evidence, chosen = self._searched
-        table: dict[str, Any] = {
-            "setting": [one.name for one in options],
-            "params": [one.setting for one in options],
-            "gain": np.zeros(len(options)),
-            "standard_error": np.zeros(len(options)),
-            "chosen": [place in chosen for place in range(len(options))],
-            "members": [chosen.count(place) for place in range(len(options))],
-        }
-        if evidence is not None:
-            table["gain"], table["standard_error"] = evidence.gain, evidence.error
-            for fold, scores in enumerate(evidence.fold_scores.T):
-                table[f"fold_{fold}"] = scores
-        return pd.DataFrame(table)
-
-    def _tell(self) -> None:
-        if not self.verbose:
-            return
-        options, evidence, chosen = self._searched
-        if self.verbose > 1 and evidence is not None:
-            for one, gain, error in zip(options, evidence.gain, evidence.error, strict=True):
-                print(f"[rectifold] {one.name}: gain {gain:+.4f} (standard error {error:.4f})")
-        names = [options[place].name for place in chosen]
-        told = ", ".join(f"{names.count(name)} x {name}" for name in dict.fromkeys(names))
-        print(f"[rectifold] chosen: {names[0] if len(chosen) == 1 else told}")
+    def _print_choice(self) -> None:
+        results = self.cv_results_
+        if self.verbose > 1 and len(results["setting"]) > 1:
+            for name, gain, error in zip(
+                results["setting"], results["gain"], results["gain_se"], strict=True
+            ):
+                print(f"[rectifold] {name}: gain {gain:+.4f} (standard error {error:.4f})")
+        if self.verbose:
+            counts = zip(results["setting"], results["n_estimators"], strict=True)
+            several = len(self.estimators_) > 1
+            names = [f"{n} x {name}" if several else name for name, n in counts if n]
+            print(f"[rectifold] chosen: {', '.join(names)}")
 
     def predict(self, X: Any) -> Any:
-        """Predict labels.
+        """Predict class labels.
 
         Parameters
         ----------
-        X : {array-like, dataframe, sparse matrix} of shape (n_rows, n_features)
-            The rows.
+        X : {array-like, dataframe, sparse matrix} of shape (n_samples, n_features)
+            The samples.
 
         Returns
         -------
-        ndarray of shape (n_rows,)
-            Their labels.
+        ndarray of shape (n_samples,)
+            The predicted labels.
         """
-        check_is_fitted(self, "members_")
+        check_is_fitted(self, "estimators_")
         corrected = self.correct_posterior and hasattr(self.estimator_, "predict_proba")
-        if len(self.members_) == 1 and not corrected:
+        if len(self.estimators_) == 1 and not corrected:
             return self.estimator_.predict(X)
-        soft = next(name for name in SOFT if hasattr(self.estimator_, name))
-        return decided({soft: getattr(self, soft)(X)}, self.classes_)
+        method = next(name for name in SOFT if hasattr(self.estimator_, name))
+        return predicted_labels({method: getattr(self, method)(X)}, self.classes_)
 
     @_has("predict_proba")  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> npt.NDArray[Any]:
-        """Predict probabilities; those of members are averaged.
+        """Predict class probabilities, averaged over the members of an ensemble.
 
         Parameters
         ----------
-        X : {array-like, dataframe, sparse matrix} of shape (n_rows, n_features)
-            The rows.
+        X : {array-like, dataframe, sparse matrix} of shape (n_samples, n_features)
+            The samples.
 
         Returns
         -------
-        ndarray of shape (n_rows, n_classes)
-            In the order of `classes_`.
+        ndarray of shape (n_samples, n_classes)
+            The probabilities, in the order of `classes_`.
         """
-        check_is_fitted(self, "members_")
-        found = []
-        for one in self.members_:
-            probabilities = one.model.predict_proba(X)
-            if self.correct_posterior:
-                probabilities = reweighted(probabilities, 1 / one.shares)
-            found.append({"p": probabilities})
-        if len(found) == 1:
-            return np.asarray(found[0]["p"])
-        return np.asarray(mixed(found, np.ones(len(found)))["p"])
+        check_is_fitted(self, "estimators_")
+        probabilities = [model.predict_proba(X) for model in self.estimators_]
+        if self.correct_posterior:
+            probabilities = [
+                reweighted(one, 1 / shares)
+                for one, shares in zip(probabilities, self.class_shares_, strict=True)
+            ]
+        return _average(probabilities)
 
     @_has("decision_function")  # type: ignore[untyped-decorator]
     def decision_function(self, X: Any) -> npt.NDArray[Any]:
-        """Give the values of the decision function; those of members are averaged.
+        """Return the decision function, averaged over the members of an ensemble.
 
         Parameters
         ----------
-        X : {array-like, dataframe, sparse matrix} of shape (n_rows, n_features)
-            The rows.
+        X : {array-like, dataframe, sparse matrix} of shape (n_samples, n_features)
+            The samples.
 
         Returns
         -------
-        ndarray of shape (n_rows,) or (n_rows, n_classes)
-            As the estimator gives them.
+        ndarray of shape (n_samples,) or (n_samples, n_classes)
+            The values, in the form of the estimator.
         """
-        check_is_fitted(self, "members_")
-        found = [{"d": one.model.decision_function(X)} for one in self.members_]
-        if len(found) == 1:
-            return np.asarray(found[0]["d"])
-        return np.asarray(mixed(found, np.ones(len(found)))["d"])
+        check_is_fitted(self, "estimators_")
+        return _average([model.decision_function(X) for model in self.estimators_])
 
     def get_metadata_routing(self) -> Any:
-        """Tell what metadata goes where.
+        """Get metadata routing of this object.
 
         Returns
         -------
         MetadataRouter
-            From `fit` to the estimator's `fit`, the splitter and the scorer.
+            From `fit` to the `fit` of the estimator, the splitter and the scorer.
         """
         scorer = scorer_for(self.estimator, self.scoring)
-        # What is no splitter takes groups as ours do; an iterator must not be used up here.
+        # Other values of `cv` take groups as ours do; an iterator must not be used up here.
         splitter = self.cv if hasattr(self.cv, "split") else StratifiedGroupKFold(2)
         return (
             MetadataRouter(owner=self)
@@ -609,7 +385,7 @@ class RectifiedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        of_estimator, of_sampler = get_tags(self.estimator), get_tags(self._sampler())
+        of_estimator, of_sampler = get_tags(self.estimator), get_tags(sampler_of(self))
         tags.input_tags.sparse = of_estimator.input_tags.sparse and of_sampler.input_tags.sparse
         tags.input_tags.allow_nan = (
             of_estimator.input_tags.allow_nan and of_sampler.input_tags.allow_nan
@@ -619,16 +395,8 @@ class RectifiedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         return tags
 
 
-def _of_rows(value: Any, y: Any) -> bool:
-    """Tell whether a parameter of fit has an entry for every row."""
-    return bool(_is_arraylike(value) and _num_samples(value) == len(y))
-
-
-def _without_model(trial: Trial | None, runs: Any) -> Trial | None:
-    return trial if trial is None or runs else replace(trial, fitted=None)
-
-
-def _fitted(trial: Trial | None) -> Fitted:
-    assert trial is not None
-    assert trial.fitted is not None
-    return trial.fitted
+def _average(outputs: list[npt.NDArray[Any]]) -> npt.NDArray[Any]:
+    if len(outputs) == 1:
+        return np.asarray(outputs[0])
+    parts = [{"output": output} for output in outputs]
+    return np.asarray(average(parts, np.ones(len(parts)))["output"])

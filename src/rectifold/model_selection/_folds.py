@@ -1,4 +1,4 @@
-"""The folds inside the training data: how rows are dealt, and what folds must hold."""
+"""The folds inside the training data, and what is fitted on the training part of a fold first."""
 
 from __future__ import annotations
 
@@ -12,90 +12,80 @@ from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold, check
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import _safe_indexing, check_random_state
 
+from rectifold._core.errors import Param, ParameterError, ParameterWarning
 from rectifold._core.target import Target, named
-from rectifold._core.utils import Floats, Ints
+from rectifold._core.utils import Bools, Floats, Ints
 from rectifold.preprocessing._table_space import TableSpace
 
-#: With fewer rows in the smallest class, fold scores are noisy, and folds are dealt several times.
+#: With fewer samples in the smallest class, fold scores are noisy, and the folds are repeated.
 SMALL = 500
-#: How often, then.
-ROUNDS = 2
+#: The number of repeats, then.
+REPEATS = 2
 
 
 @dataclass(frozen=True, eq=False)
 class Fold:
-    """Rows to train on and rows to score on, by position."""
+    """Indices of samples to train on and of samples to score on."""
 
     train: Ints
     test: Ints
-    #: Which dealing of the rows the fold belongs to.
-    round: int
-    #: Which of all folds it is.
+    #: The repeat of cross-validation that the fold belongs to.
+    repeat: int
+    #: The position among all folds.
     number: int
 
 
-def deal(
-    cv: Any, X: Any, labels: Target, groups: Any, *, ensemble: int | None, random_state: Any
+def make_folds(
+    cv: Any, X: Any, target: Target, groups: Any, *, ensemble: int | None, random_state: Any
 ) -> list[Fold]:
-    """Deal the rows to folds, and check that something can be learnt from each.
+    """Return the folds of all repeats, or raise an error if one can't be trained on.
 
-    Parameters
-    ----------
-    cv : int, splitter or iterable
-        As for `RectifiedClassifier`.
-    X : array-like
-        The rows.
-    labels : Target
-        Their labels.
-    groups : array-like or None
-        Rows of a group stay on one side.
-    ensemble : int or None
-        How many folds are needed at least.
-    random_state : int, RandomState instance or None
-        For an int as cv.
-
-    Returns
-    -------
-    list of Fold
-        Whole rounds.
+    An int `cv` is repeated until there are `ensemble` folds.
     """
     if isinstance(cv, numbers.Integral):
-        n_splits = _affordable(int(cv), labels)
-        rounds = ROUNDS if labels.sizes.min() < SMALL else 1
+        n_splits = _n_splits(int(cv), target)
+        n_repeats = REPEATS if target.sizes.min() < SMALL else 1
         if ensemble is not None:
-            rounds = -(-ensemble // n_splits)
+            n_repeats = -(-ensemble // n_splits)
         kind = StratifiedKFold if groups is None else StratifiedGroupKFold
-        seeds = check_random_state(random_state).randint(2**31 - 1, size=rounds)
+        seeds = check_random_state(random_state).randint(2**31 - 1, size=n_repeats)
         splitters = [kind(n_splits, shuffle=True, random_state=int(seed)) for seed in seeds]
     else:
-        splitters = [check_cv(cv, labels.codes, classifier=True)]
+        splitters = [check_cv(cv, target.codes, classifier=True)]
     splits = [
-        (_positions(train), _positions(test), turn)
-        for turn, splitter in enumerate(splitters)
-        for train, test in splitter.split(X, labels.codes, groups)
+        (_as_indices(train), _as_indices(test), repeat)
+        for repeat, splitter in enumerate(splitters)
+        for train, test in splitter.split(X, target.codes, groups)
     ]
     if not splits:
-        raise ValueError("cv gives no folds: it must give at least one.")
+        raise ParameterError("{} yields no folds: it must yield at least one.", Param("cv"))
     if ensemble is not None and len(splits) < ensemble:
-        raise ValueError(
-            f"ensemble={ensemble} needs as many folds, and cv gives {len(splits)}: raise cv, or "
-            "lower ensemble."
+        raise ParameterError(
+            "{} needs as many folds, and {} yields {}: raise {}, or lower {}.",
+            Param("ensemble", ensemble),
+            Param("cv"),
+            str(len(splits)),
+            Param("cv"),
+            Param("ensemble"),
         )
     folds = [Fold(*split, number) for number, split in enumerate(splits)]
     for fold in folds:
-        missing = np.setdiff1d(labels.codes, labels.codes[fold.train])
+        missing = np.setdiff1d(target.codes, target.codes[fold.train])
         if len(missing):
-            raise ValueError(
-                f"fold {fold.number} of cv trains on no row of class "
-                f"{named(labels.classes[missing[0]])}: take fewer folds, or stratified ones."
+            raise ParameterError(
+                "fold {} of {} trains on no sample of class {}: use fewer folds, or stratified "
+                "ones.",
+                str(fold.number),
+                Param("cv"),
+                named(target.classes[missing[0]]),
             )
     return folds
 
 
-def whole_tests(folds: list[Fold], codes: Ints) -> list[bool]:
-    """Tell for every fold whether the rows it scores on hold every class."""
-    n = len(np.unique(codes))
-    return [len(np.unique(codes[fold.test])) == n for fold in folds]
+def have_all_classes(folds: list[Fold], codes: Ints) -> Bools:
+    """Return for every fold whether its test samples are of all classes."""
+    n_classes = len(np.unique(codes))
+    return np.array([len(np.unique(codes[fold.test])) == n_classes for fold in folds])
 
 
 def standardize(X: Any, train: Ints, test: Ints) -> tuple[Floats, Floats]:
@@ -112,18 +102,21 @@ def scaler_for(X: Any) -> Any:
     return StandardScaler() if isinstance(X, np.ndarray) else TableSpace()
 
 
-def _positions(rows: Any) -> Ints:
+def _as_indices(rows: Any) -> Ints:
     rows = np.asarray(rows)
     return np.flatnonzero(rows) if rows.dtype == bool else rows
 
 
-def _affordable(cv: int, labels: Target) -> int:
-    least = int(labels.sizes.min())
-    if least < cv:
-        warnings.warn(
-            f"class {named(labels.classes[labels.sizes.argmin()])} has {least} rows, fewer than "
-            f"cv={cv} folds: {least} folds are used.",
-            UserWarning,
-            stacklevel=6,
+def _n_splits(cv: int, target: Target) -> int:
+    """Return `cv`, or the size of the smallest class if that is less."""
+    smallest = int(target.sizes.min())
+    if smallest < cv:
+        warning = ParameterWarning(
+            "class {} has {} samples, fewer than {} folds: {} folds are used.",
+            named(target.classes[target.sizes.argmin()]),
+            str(smallest),
+            Param("cv", cv),
+            str(smallest),
         )
-    return min(cv, least)
+        warnings.warn(warning, stacklevel=6)
+    return min(cv, smallest)

@@ -251,7 +251,7 @@ WRAPPERS = _table(
     # The same ensemble without any cleaning: what averaging alone does.
     Entry(
         *("Subsampling", "Sub", "rectifold:RectifiedClassifier", WRAPPER),
-        {"ensemble": 10, "search": ()},
+        {"ensemble": 10, "param_grid": ()},
         revision="1",
     ),
     Entry(

@@ -1,121 +1,116 @@
-"""The scorer that settings are chosen by, and whether an estimator can answer it."""
+"""The scorer that candidates are compared by, and checks of the estimator that it scores."""
 
 from __future__ import annotations
 
 import inspect
 from typing import Any
 
+from sklearn.base import is_classifier
 from sklearn.metrics import check_scoring, get_scorer, get_scorer_names, make_scorer
 from sklearn.utils.metadata_routing import _routing_enabled
 
+from rectifold._core.errors import Param, ParameterError
 from rectifold._core.target import Target
 from rectifold._core.utils import did_you_mean
 
-#: What can be averaged.
+#: Methods whose predictions can be averaged.
 SOFT = ("predict_proba", "decision_function")
 
 
-def scorer_for(estimator: Any, scoring: Any, labels: Target | None = None) -> Any:
-    """Make the scorer, and refuse an estimator that can never answer it before any fit.
+def scorer_for(estimator: Any, scoring: Any, target: Target | None = None) -> Any:
+    """Return the scorer, or raise an error if the estimator lacks the methods it needs.
 
-    Parameters
-    ----------
-    estimator : classifier
-        What will be scored.
-    scoring : str or callable
-        As for `RectifiedClassifier`.
-    labels : Target or None
-        Of the training rows: the rarer of two classes is the positive one of a metric that is
-        given by its name, whatever that class sorts like.
-
-    Returns
-    -------
-    scorer
-        As scikit-learn makes them.
+    Of two classes, the smaller one is the positive class of a metric given by its name.
     """
     if callable(scoring):
         return check_scoring(estimator, scoring=scoring)
     try:
         scorer = get_scorer(scoring)
     except ValueError:
-        raise ValueError(
-            f"scoring={scoring!r} is not known{did_you_mean(scoring, get_scorer_names())}"
+        raise ParameterError(
+            "{} is not known{}",
+            Param("scoring", scoring),
+            did_you_mean(scoring, get_scorer_names()),
         ) from None
     takes = inspect.signature(scorer._score_func).parameters
-    average = scorer._kwargs.get("average", "binary")
-    one_class = "pos_label" in takes and average == "binary"
-    if one_class and labels is not None and len(labels.classes) == 2:
+    one_class = "pos_label" in takes and scorer._kwargs.get("average", "binary") == "binary"
+    if one_class and target is not None and len(target.classes) == 2:
         scorer = make_scorer(
             scorer._score_func,
             response_method=scorer._response_method,
             greater_is_better=scorer._sign > 0,
-            **{**scorer._kwargs, "pos_label": labels.classes[labels.sizes.argmin()]},
+            **{**scorer._kwargs, "pos_label": target.classes[target.sizes.argmin()]},
         )
     if _routing_enabled():
-        # Weights are for fitting, unless a scorer of the caller's asks for them.
+        # A metric given by its name takes no weights; those passed to `fit` are for the estimator.
         scorer.set_score_request(sample_weight=False)
-    # By its class too: some estimators know what they can do only once they are fitted.
-    check_answers(scorer, estimator, type(estimator))
+    # Some estimators have their methods only once they are fitted, so the class counts too.
+    check_responses(scorer, estimator, type(estimator))
     return scorer
 
 
-def check_answers(scorer: Any, estimator: Any, *others: Any) -> None:
-    """Refuse an estimator that has none of the methods a scorer asks for.
+def check_responses(scorer: Any, estimator: Any, *others: Any) -> None:
+    """Raise an error if neither the estimator nor `others` have a method that the scorer needs.
 
-    Parameters
-    ----------
-    scorer : callable
-        One of scikit-learn's; of others nothing is known.
-    estimator : classifier
-        What will be scored.
-    *others : object
-        Where else a method may be.
+    Nothing is known of scorers that are not scikit-learn's; they pass.
     """
     wanted = getattr(scorer, "_response_method", ())
     names = [wanted] if isinstance(wanted, str) else list(wanted)
     if names and not any(hasattr(one, name) for one in (estimator, *others) for name in names):
-        raise ValueError(
-            f"scoring needs {' or '.join(names)}, and {type(estimator).__name__} has none: take "
-            "another scoring, such as 'balanced_accuracy', or an estimator that has it."
+        raise ParameterError(
+            "{} needs {}, and {} has none: choose another scoring, such as 'balanced_accuracy', "
+            "or an estimator that has it.",
+            Param("scoring"),
+            " or ".join(names),
+            type(estimator).__name__,
         )
 
 
-def is_pooled(scorer: Any) -> bool:
-    """Tell whether answers about several folds may be scored together.
+def scores_predictions(scorer: Any) -> bool:
+    """Return whether the scorer depends on predictions alone, so that folds can be pooled.
 
-    scikit-learn's scorers ask for answers about the rows they are given, and for nothing else; a
-    function of the caller's may do anything with an estimator.
+    This holds for scikit-learn's scorers; another function may do anything with an estimator.
     """
     return hasattr(scorer, "_score_func")
 
 
-def check_ensemble(estimator: Any, scorer: Any, m: int, n_classes: int) -> None:
-    """Refuse what can't be averaged.
-
-    Parameters
-    ----------
-    estimator : classifier
-        What the members will be.
-    scorer : callable
-        By which members are chosen.
-    m : int
-        How many.
-    n_classes : int
-        Of the labels.
-    """
+def check_classifier(estimator: Any, correct_posterior: bool) -> None:
+    """Raise an error if the estimator is not a classifier, or lacks probabilities to correct."""
     name = type(estimator).__name__
+    if not is_classifier(estimator):
+        raise ParameterError("{} is a {}, which is not a classifier.", Param("estimator"), name)
+    if correct_posterior and not hasattr(type(estimator), "predict_proba"):
+        raise ParameterError(
+            "{} corrects probabilities, and {} has no predict_proba: leave {}.",
+            Param("correct_posterior", True),
+            name,
+            Param("correct_posterior", False),
+        )
+
+
+def check_ensemble(estimator: Any, scorer: Any, n_estimators: int, n_classes: int) -> None:
+    """Raise an error if predictions of the estimator can't be averaged, or averages not scored."""
+    ensemble, name = Param("ensemble", n_estimators), type(estimator).__name__
     if not any(hasattr(type(estimator), one) or hasattr(estimator, one) for one in SOFT):
-        raise ValueError(
-            f"ensemble={m} averages {' or '.join(SOFT)}, and {name} has none: leave ensemble=None."
+        raise ParameterError(
+            "{} averages {}, and {} has none: leave {}.",
+            ensemble,
+            " or ".join(SOFT),
+            name,
+            Param("ensemble", None),
         )
-    pairs = getattr(estimator, "decision_function_shape", None) == "ovo"
-    if pairs and n_classes > 2 and not hasattr(estimator, "predict_proba"):
-        raise ValueError(
-            f"ensemble={m} averages the values of classes, and {name} gives those of pairs: set "
-            "decision_function_shape='ovr'."
+    one_versus_one = getattr(estimator, "decision_function_shape", None) == "ovo"
+    if one_versus_one and n_classes > 2 and not hasattr(estimator, "predict_proba"):
+        raise ParameterError(
+            "{} averages one value per class, and {} returns one per pair of classes: set "
+            "decision_function_shape='ovr'.",
+            ensemble,
+            name,
         )
-    if not is_pooled(scorer):
-        raise ValueError(
-            f"ensemble={m} scores averaged answers, and a scoring function that is given the "
-            "estimator can't do that: make it a scorer with sklearn.metrics.make_scorer."
+    if not scores_predictions(scorer):
+        raise ParameterError(
+            "{} scores averaged predictions, and a function of the estimator can't: make {} a "
+            "scorer with sklearn.metrics.make_scorer.",
+            ensemble,
+            Param("scoring"),
         )

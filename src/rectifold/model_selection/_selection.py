@@ -1,10 +1,8 @@
-"""Which candidate wins, or how many members of an ensemble each one gets, by what trials showed."""
+"""Which candidate is chosen, or how many members of an ensemble each one gets."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from sklearn.utils import _safe_indexing
@@ -13,307 +11,203 @@ from sklearn.utils.validation import _check_method_params
 from rectifold._core.target import Target
 from rectifold._core.utils import Bools, Floats, Ints
 from rectifold.model_selection._candidates import Candidate
-from rectifold.model_selection._folds import Fold, whole_tests
-from rectifold.model_selection._scorers import SOFT, is_pooled
-from rectifold.model_selection._trials import Recorded, Task, Trial, checked_score, pooled
+from rectifold.model_selection._folds import Fold, have_all_classes
+from rectifold.model_selection._predictions import (
+    Predictions,
+    Replay,
+    average,
+    pool,
+    predicted_labels,
+    score_checked,
+)
+from rectifold.model_selection._scorers import SOFT, scores_predictions
+from rectifold.model_selection._trials import Task, Trial
 
-#: The share of an ensemble that is not cleaned to begin with, before candidates compete.
+#: The share of an ensemble that is trained without cleaning, before candidates compete.
 PRIOR = 0.25
-#: Steps of the greedy selection: the grain of the shares it can give.
+#: Steps of the greedy selection.
 STEPS = 20
 
 
 @dataclass(frozen=True, eq=False)
-class Evidence:
-    """What all trials so far have shown, candidate by candidate; no cleaning is the first.
-
-    Attributes
-    ----------
-    fold_scores : ndarray of shape (n_candidates, n_folds)
-        NaN where a candidate was no longer tried.
-    gain : ndarray of shape (n_candidates,)
-        The score over no cleaning: out-of-fold answers of a round scored together, averaged over
-        the rounds in which the candidate took part.
-    error : ndarray of shape (n_candidates,)
-        The standard error of the gain, from paired differences over folds.
-    """
-
-    fold_scores: Floats
-    gain: Floats
-    error: Floats
-
-
-@dataclass(frozen=True, eq=False)
-class Searched:
-    """All trials of a search.
-
-    Attributes
-    ----------
-    task : Task
-        What was fitted, and the scorer.
-    labels : Target
-        Of all training rows.
-    options : list of Candidate
-        No cleaning first.
-    folds : list of Fold
-        Whole rounds.
-    trials : list of list of Trial or None
-        For every fold a trial for every candidate, or None where it was not tried.
-    """
+class Search:
+    """The trials of a search."""
 
     task: Task
-    labels: Target
-    options: list[Candidate]
+    #: Labels of all training samples.
+    target: Target
+    #: No cleaning is the first.
+    candidates: list[Candidate]
+    #: The folds tried so far, whole repeats.
     folds: list[Fold]
+    #: For every fold one trial per candidate; None if it was not tried.
     trials: list[list[Trial | None]]
 
 
-def weigh(found: Searched) -> Evidence:
+@dataclass(frozen=True, eq=False)
+class Gains:
+    """The scores of all candidates; NaN if one was not tried."""
+
+    #: Of shape (n_candidates, n_folds).
+    split_scores: Floats
+    #: Score minus that of no cleaning, averaged over the repeats in which the candidate took part.
+    gain: Floats
+    #: Standard error of `gain`, from paired differences over folds.
+    gain_se: Floats
+
+
+def compare_candidates(search: Search) -> Gains:
     """Compare every candidate with no cleaning, on the same folds.
 
-    Parameters
-    ----------
-    found : Searched
-        The trials.
-
-    Returns
-    -------
-    Evidence
+    The predictions of a repeat are scored together if the scorer allows it; with few samples of the
+    minority class in a fold, averages of fold scores are noisy.
     """
-    task, folds, trials = found.task, found.folds, found.trials
-    n = len(trials[0])
-    scores = np.array(
+    task, folds, trials = search.task, search.folds, search.trials
+    n_candidates = len(trials[0])
+    split_scores = np.array(
         [[np.nan if trial is None else trial.score for trial in row] for row in trials]
     ).T
-    rounds = np.array([fold.round for fold in folds])
-    together = is_pooled(task.scorer)
-    # A fold that lacks a class scores the same whatever was fitted, and tells nothing of chance.
-    telling = np.array(whole_tests(folds, found.labels.codes))
-    gain, error = np.full(n, np.nan), np.full(n, np.nan)
-    whole = np.full((n, rounds.max() + 1), np.nan)
-    for place in range(n):
-        for turn in np.unique(rounds):
-            now = np.flatnonzero(rounds == turn).tolist()
-            said = [trial.said for i in now if (trial := trials[i][place]) is not None]
-            if len(said) < len(now):
+    repeats = np.array([fold.repeat for fold in folds])
+    # A fold that lacks a class scores the same for all candidates: it would lower the error.
+    informative = have_all_classes(folds, search.target.codes)
+    scores = np.full((n_candidates, repeats.max() + 1), np.nan)
+    gain, gain_se = np.full(n_candidates, np.nan), np.full(n_candidates, np.nan)
+    for candidate in range(n_candidates):
+        for repeat in np.unique(repeats):
+            now = np.flatnonzero(repeats == repeat).tolist()
+            tried = [trial for i in now if (trial := trials[i][candidate]) is not None]
+            if len(tried) < len(now):
                 continue
-            if together:
-                ((rows, words),) = pooled([folds[i] for i in now], said)
-                whole[place, turn] = _score(task, rows, words)
+            if scores_predictions(task.scorer):
+                parts = pool([folds[i] for i in now], [trial.predictions for trial in tried])
+                ((samples, predictions),) = parts
+                scores[candidate, repeat] = _score(task, samples, predictions)
             else:
-                whole[place, turn] = scores[place, now].mean()
-        took_part = ~np.isnan(whole[place])
+                scores[candidate, repeat] = split_scores[candidate, now].mean()
+        took_part = ~np.isnan(scores[candidate])
         if took_part.any():
-            gain[place] = (whole[place] - whole[0])[took_part].mean()
-            differences = (scores[place] - scores[0])[took_part[rounds] & telling]
+            gain[candidate] = (scores[candidate] - scores[0])[took_part].mean()
+            differences = split_scores[candidate] - split_scores[0]
+            differences = differences[took_part[repeats] & informative]
             if len(differences) > 1:
-                error[place] = differences.std(ddof=1) / np.sqrt(len(differences))
-    return Evidence(scores, gain, error)
+                gain_se[candidate] = differences.std(ddof=1) / np.sqrt(len(differences))
+    return Gains(split_scores, gain, gain_se)
 
 
-def race(found: Searched, slack: float) -> tuple[Searched, Bools, Evidence]:
-    """Leave out what would not have been tried: candidates that were behind after a round.
+def eliminate(search: Search, slack: float) -> tuple[Search, Bools, Gains]:
+    """Drop candidates that are behind no cleaning after a repeat from the following repeats.
 
-    Parameters
-    ----------
-    found : Searched
-        The trials so far, of this race or of a more lenient one.
-    slack : float
-        By how many standard errors a candidate may be behind no cleaning.
-
-    Returns
-    -------
-    found : Searched
-        The trials that count.
-    running : ndarray of bool
-        Which candidates are worth another round; no cleaning always is.
-    evidence : Evidence
-        What the trials that count have shown.
+    `slack` is the number of standard errors that a candidate may be behind. Return the trials that
+    are left, which candidates are worth another repeat, and the gains that the trials show. So the
+    trials of a search with more slack can be used for one with less.
     """
-    running = np.ones(len(found.options), dtype=bool)
-    raced = replace(found, folds=[], trials=[])
-    for turn in sorted({fold.round for fold in found.folds}):
-        for fold, row in zip(found.folds, found.trials, strict=True):
-            if fold.round == turn:
-                raced.folds.append(fold)
+    running = np.ones(len(search.candidates), dtype=bool)
+    left = replace(search, folds=[], trials=[])
+    for repeat in sorted({fold.repeat for fold in search.folds}):
+        for fold, row in zip(search.folds, search.trials, strict=True):
+            if fold.repeat == repeat:
+                left.folds.append(fold)
                 each = zip(row, running, strict=True)
-                raced.trials.append([trial if runs else None for trial, runs in each])
-        evidence = weigh(raced)
-        running &= evidence.gain > -slack * np.nan_to_num(evidence.error)
+                left.trials.append([trial if runs else None for trial, runs in each])
+        gains = compare_candidates(left)
+        running &= gains.gain > -slack * np.nan_to_num(gains.gain_se)
         running[0] = True
-    return raced, running, evidence
+    return left, running, gains
 
 
-def choose(evidence: Evidence, guard: float) -> int:
-    """Choose the best candidate, or no cleaning where no gain exceeds `guard` standard errors.
-
-    Parameters
-    ----------
-    evidence : Evidence
-        What trials showed.
-    guard : float
-        How many standard errors a gain must exceed.
-
-    Returns
-    -------
-    int
-        The place of the candidate; 0 is no cleaning.
-    """
-    # With no guard the error does not matter, and may not even be known.
-    needed = guard * evidence.error if guard > 0 else 0.0
-    convincing = (evidence.gain > needed) & (evidence.gain > 0)
-    convincing[0] = False
-    if not convincing.any():
+def best_candidate(gains: Gains, min_gain_se: float) -> int:
+    """Return the position of the best candidate, 0 if no gain exceeds its standard errors."""
+    # With 0 the error does not matter, and may not be known.
+    needed = min_gain_se * gains.gain_se if min_gain_se > 0 else 0.0
+    eligible = (gains.gain > needed) & (gains.gain > 0)
+    eligible[0] = False
+    if not eligible.any():
         return 0
-    return int(np.where(convincing, evidence.gain, -np.inf).argmax())
+    return int(np.where(eligible, gains.gain, -np.inf).argmax())
 
 
-def share_out(found: Searched, m: int) -> Ints:
-    """Share the members of an ensemble out among candidates.
+def allocate(search: Search, n_estimators: int) -> list[int]:
+    """Return, for every member of an ensemble, the position of its candidate.
 
-    Greedy forward selection with replacement (Caruana et al., 2004) on out-of-fold answers:
-    one step after the other goes to the candidate that improves the average most. It starts from
-    a share of members that are not cleaned. Candidates that were not tried on all folds take no
-    part.
-
-    Parameters
-    ----------
-    found : Searched
-        The trials.
-    m : int
-        Members.
-
-    Returns
-    -------
-    ndarray of int of shape (m,)
-        The place of the candidate for every member; 0 is no cleaning.
+    Greedy forward selection with replacement (Caruana et al., 2004) on out-of-fold predictions:
+    each step goes to the candidate that improves the average most. It starts from a share of
+    members without cleaning. Candidates that were not tried on all folds are left out.
     """
-    task, folds, trials = found.task, found.folds, found.trials
-    places = [
-        place for place in range(len(trials[0])) if all(row[place] is not None for row in trials)
+    task, folds, trials = search.task, search.folds, search.trials
+    positions = [
+        position
+        for position in range(len(trials[0]))
+        if all(row[position] is not None for row in trials)
     ]
-    # For every candidate and round: rows, and what was said about them.
-    answers: list[list[tuple[Ints, Mapping[str, Any]]]] = [
-        list(pooled(folds, [_trial(row[place]).said for row in trials])) for place in places
+    pooled = [
+        list(pool(folds, [_tried(row[position]).predictions for row in trials]))
+        for position in positions
     ]
-    weights = np.zeros(len(places))
+    weights = np.zeros(len(positions))
     weights[0] = round(PRIOR * STEPS)
 
     def score(weights: Floats) -> float:
         return float(
             np.mean(
                 [
-                    _score(task, rows, mixed([one[turn][1] for one in answers], weights))
-                    for turn, (rows, _) in enumerate(answers[0])
+                    _score(task, samples, average([one[repeat][1] for one in pooled], weights))
+                    for repeat, (samples, _) in enumerate(pooled[0])
                 ]
             )
         )
 
     for _ in range(STEPS - round(PRIOR * STEPS)):
-        tried = [score(weights + step) for step in np.eye(len(places))]
-        weights[int(np.argmax(tried))] += 1
-    return np.array(places)[_dealt(weights / weights.sum(), m)]
+        scores = [score(weights + step) for step in np.eye(len(positions))]
+        weights[int(np.argmax(scores))] += 1
+    return [positions[i] for i in _interleave(weights / weights.sum(), n_estimators)]
 
 
-def averaging_hurts(found: Searched, guard: float) -> bool:
-    """Tell whether averaging fits of the folds costs the estimator something, without cleaning.
+def averaging_hurts(search: Search, min_gain_se: float) -> bool:
+    """Return whether averaging costs the estimator more than `min_gain_se` standard errors.
 
-    Every row has one answer a round, by fits that did not see it. If their average scores worse
-    than they do, by more than `guard` standard errors over folds, so would an ensemble.
-
-    Parameters
-    ----------
-    found : Searched
-        The trials; of a single round nothing can be told.
-    guard : float
-        How many standard errors.
-
-    Returns
-    -------
-    bool
+    With several repeats, every sample has one out-of-fold prediction per repeat; here they are
+    averaged without cleaning. One repeat shows nothing.
     """
-    task, folds, trials = found.task, found.folds, found.trials
-    rounds = list(pooled(folds, [_trial(row[0]).said for row in trials]))
-    if len(rounds) < 2 or any(len(rows) != len(rounds[0][0]) for rows, _ in rounds):
+    task, folds, trials = search.task, search.folds, search.trials
+    repeats = list(pool(folds, [_tried(row[0]).predictions for row in trials]))
+    first = repeats[0][0]
+    if len(repeats) < 2 or any(len(samples) != len(first) for samples, _ in repeats):
         return False
-    # By row, so that answers of different rounds stand side by side.
+    # In the order of samples, so that the repeats correspond.
     ordered = [
-        {name: values[np.argsort(rows)] for name, values in said.items()} for rows, said in rounds
+        {name: values[np.argsort(samples)] for name, values in predictions.items()}
+        for samples, predictions in repeats
     ]
-    together = mixed(ordered, np.ones(len(ordered)))
-    place = {int(row): at for at, row in enumerate(np.sort(rounds[0][0]))}
+    averaged = average(ordered, np.ones(len(ordered)))
+    position = {int(sample): at for at, sample in enumerate(np.sort(first))}
     gains = []
     for fold, row in zip(folds, trials, strict=True):
-        at = [place[int(one)] for one in fold.test]
-        score = _score(task, fold.test, {name: values[at] for name, values in together.items()})
-        gains.append(score - _trial(row[0]).score)
-    return bool(np.mean(gains) < -guard * np.std(gains, ddof=1) / np.sqrt(len(gains)))
+        at = [position[int(sample)] for sample in fold.test]
+        score = _score(task, fold.test, {name: values[at] for name, values in averaged.items()})
+        gains.append(score - _tried(row[0]).score)
+    return bool(np.mean(gains) < -min_gain_se * np.std(gains, ddof=1) / np.sqrt(len(gains)))
 
 
-def mixed(said: Sequence[Mapping[str, Any]], weights: Floats) -> dict[str, Any]:
-    """Average what several classifiers said about the same rows.
-
-    Parameters
-    ----------
-    said : sequence of mapping
-        Probabilities or values of decision functions, under the names of the methods.
-    weights : ndarray
-        How much each counts.
-
-    Returns
-    -------
-    dict
-        Averages. What is no number, as labels are, can't be averaged and is left out.
-    """
-    share = weights / weights.sum()
-    return {
-        name: sum(part * words[name] for part, words in zip(share, said, strict=True) if part)
-        for name in said[0]
-        if name != "predict"
-    }
+def _score(task: Task, samples: Ints, predictions: Predictions) -> float:
+    if "predict" not in predictions and any(name in predictions for name in SOFT):
+        predictions = {**predictions, "predict": predicted_labels(predictions, task.classes)}
+    params = _check_method_params(task.X, task.score_params, samples)
+    model = Replay(task.classes, predictions)
+    X, y = _safe_indexing(task.X, samples), _safe_indexing(task.y, samples)
+    return score_checked(task.scorer, model, X, y, **params)
 
 
-def _score(task: Task, rows: Ints, words: Mapping[str, Any]) -> float:
-    if "predict" not in words and any(name in words for name in SOFT):
-        words = {**words, "predict": decided(words, task.classes)}
-    told = _check_method_params(task.X, task.score_params, rows)
-    model = Recorded(task.classes, words)
-    X, y = _safe_indexing(task.X, rows), _safe_indexing(task.y, rows)
-    return checked_score(task.scorer, model, X, y, **told)
+def _interleave(shares: Floats, n: int) -> list[int]:
+    """Return n positions in proportion to their shares, those of each spread over the whole."""
+    counts = np.zeros(len(shares))
+    positions = []
+    for i in range(n):
+        position = int(np.argmax(shares * (i + 1) - counts))
+        counts[position] += 1
+        positions.append(position)
+    return positions
 
 
-def decided(words: Mapping[str, Any], classes: Any) -> Any:
-    """Take the class that probabilities, or else decision functions, favour.
-
-    Parameters
-    ----------
-    words : mapping
-        With "predict_proba" or "decision_function".
-    classes : ndarray
-        The labels, in the order of columns.
-
-    Returns
-    -------
-    ndarray
-        A label for every row.
-    """
-    if "predict_proba" in words:
-        return classes[np.argmax(words["predict_proba"], axis=1)]
-    values = words["decision_function"]
-    return classes[(values > 0).astype(int) if values.ndim == 1 else np.argmax(values, axis=1)]
-
-
-def _dealt(shares: Floats, m: int) -> Ints:
-    """Deal m members out by shares, each candidate's spread over the whole."""
-    given = np.zeros(len(shares))
-    turns = []
-    for turn in range(m):
-        place = int(np.argmax(shares * (turn + 1) - given))
-        given[place] += 1
-        turns.append(place)
-    return np.array(turns)
-
-
-def _trial(trial: Trial | None) -> Trial:
-    assert trial is not None  # Candidates that could not be tried have no part in ensembles.
+def _tried(trial: Trial | None) -> Trial:
+    assert trial is not None  # Only candidates that were tried on all folds get here.
     return trial

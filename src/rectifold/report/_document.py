@@ -1,4 +1,4 @@
-"""A report as plain parts, which a page, Markdown and LaTeX are made from."""
+"""A document of paragraphs, tables and figures, which can be written as HTML, Markdown or LaTeX."""
 
 from __future__ import annotations
 
@@ -9,131 +9,90 @@ from functools import cached_property
 from typing import TypeAlias
 from urllib.parse import quote
 
-#: The methods that matter most to whoever reads a report.
+#: The methods whose rows are marked by default.
 GMR, NONE = "GMR", "None"
 
-
-#: Characters of a file's name; file systems take 255 with everything.
-_LONGEST = 120
+#: Maximum length of a part of a file name; file systems allow 255 characters in all.
+_MAX_LENGTH = 120
 
 
 @dataclass(frozen=True)
 class Table:
-    """A table of texts.
+    """A table of strings."""
 
-    Attributes
-    ----------
-    name : str
-        For file names: see `file_name`.
-    caption : str
-        What it shows, in a sentence.
-    columns : sequence of str
-        The headings.
-    rows : sequence of sequence of str
-        The cells.
-    words : int
-        How many of the first columns hold words; the others hold numbers.
-    marked : frozenset of int
-        Rows that matter most.
-    """
-
+    #: For file names; see `file_name`.
     name: str
     caption: str
     columns: Sequence[str]
     rows: Sequence[Sequence[str]]
+    #: Number of columns that hold words, the first ones; the others hold numbers.
     words: int = 1
+    #: Positions of the rows to highlight.
     marked: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True)
 class Figure:
-    """A picture.
-
-    Attributes
-    ----------
-    name : str
-        For its file.
-    caption : str
-        What it shows, in a sentence.
-    draw : callable
-        Makes the picture, as SVG text.
-    """
+    """A figure, drawn when its SVG is first needed."""
 
     name: str
     caption: str
+    #: Returns the figure as SVG.
     draw: Callable[[], str]
 
     @cached_property
     def svg(self) -> str:
-        """The picture, which is drawn when it is asked for."""
+        """The figure as SVG."""
         return self.draw()
 
 
-#: What stands under a heading; a str is a paragraph.
+#: A part of a section; a str is a paragraph.
 Part: TypeAlias = "str | Table | Figure | Section"
 
 
 @dataclass
 class Section:
-    """A heading and what stands under it.
-
-    Attributes
-    ----------
-    title : str
-        The heading.
-    parts : list of str, Table, Figure or Section
-        A str is a paragraph; sections inside one are folded away on the page.
-    warning : bool
-        Whether what stands there must not be mistaken for a result.
-    """
+    """A heading and its parts; a section inside another is collapsed on the HTML page."""
 
     title: str
     parts: list[Part] = field(default_factory=list)
+    #: Whether the content must not be mistaken for a result.
     warning: bool = False
 
     @property
     def anchor(self) -> str:
-        """A name for links."""
+        """The id for links."""
         return "-".join("".join(c if c.isalnum() else " " for c in self.title).lower().split())
 
 
 @dataclass(frozen=True)
 class Document:
-    """A report.
-
-    Attributes
-    ----------
-    title : str
-        Its heading.
-    statement : sequence of str
-        The sentences that sum it up.
-    sections : sequence of Section
-        The rest.
-    """
+    """A title, the sentences that summarise the document, and its sections."""
 
     title: str
     statement: Sequence[str]
     sections: Sequence[Section]
 
     def tables(self) -> list[Table]:
-        """List all tables, in order."""
+        """Return all tables, in order."""
         return [part for part in _parts(self.sections) if isinstance(part, Table)]
 
     def figures(self) -> list[Figure]:
-        """List all figures, in order."""
+        """Return all figures, in order."""
         return [part for part in _parts(self.sections) if isinstance(part, Figure)]
 
 
 def _parts(sections: Sequence[Section]) -> list[Part]:
-    found: list[Part] = []
+    """Return the parts of all sections, nested ones included."""
+    parts: list[Part] = []
     for section in sections:
         for part in section.parts:
-            found += _parts([part]) if isinstance(part, Section) else [part]
-    return found
+            parts += _parts([part]) if isinstance(part, Section) else [part]
+    return parts
 
 
 def file_name(text: str) -> str:
-    """Make part of a file's name from any text: no two texts give the same, none leaves its folder.
+    """Return text as part of a file name: distinct for distinct texts, without path separators.
 
     Examples
     --------
@@ -141,11 +100,11 @@ def file_name(text: str) -> str:
     '..%2Fa%20b'
     """
     name = quote(text, safe="+")
-    if len(name) <= _LONGEST:
+    if len(name) <= _MAX_LENGTH:
         return name
-    return f"{name[:_LONGEST]}-{hashlib.blake2b(text.encode(), digest_size=6).hexdigest()}"
+    return f"{name[:_MAX_LENGTH]}-{hashlib.blake2b(text.encode(), digest_size=6).hexdigest()}"
 
 
 def rows_of(names: Sequence[object], wanted: Sequence[str] = (GMR, NONE)) -> frozenset[int]:
-    """Tell the places of methods in a list, for `Table.marked`."""
-    return frozenset(place for place, name in enumerate(names) if name in wanted)
+    """Return the positions of some methods in a list, for `Table.marked`."""
+    return frozenset(position for position, name in enumerate(names) if name in wanted)

@@ -12,7 +12,7 @@ from jinja2 import Environment
 
 from rectifold.report._document import Document, Figure, Section, Table
 
-#: The same picture gives the same text, so that a report that has not changed is not rewritten.
+#: With a fixed salt the same figure is the same text, so that reports can be compared.
 SVG_STYLE: dict[Any, Any] = {
     "text.parse_math": False,
     "svg.hashsalt": "rectifold",
@@ -22,47 +22,23 @@ SVG_STYLE: dict[Any, Any] = {
 
 
 def to_html(document: Document) -> str:
-    """Write a document as a page.
-
-    Parameters
-    ----------
-    document : Document
-        What to write.
-
-    Returns
-    -------
-    str
-        With its styles and figures inside; it asks no server for anything.
-    """
-    text = (files("rectifold.report") / "assets" / "document.html.jinja").read_text(
-        encoding="utf-8"
-    )
+    """Return a document as an HTML page with its styles and figures inside; it works offline."""
+    template = files("rectifold.report") / "assets" / "document.html.jinja"
     environment = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
-    environment.filters["embedded"] = _embedded
+    environment.filters["embedded"] = _data_url
     environment.tests["table"] = lambda part: isinstance(part, Table)
     environment.tests["figure"] = lambda part: isinstance(part, Figure)
     environment.tests["section"] = lambda part: isinstance(part, Section)
-    return environment.from_string(text).render(document=document)
+    return environment.from_string(template.read_text(encoding="utf-8")).render(document=document)
 
 
-def _embedded(figure: Figure) -> str:
-    # As an image, not as elements of the page: names inside pictures can't clash.
+def _data_url(figure: Figure) -> str:
+    # As an image rather than as elements of the page: ids of two figures can't clash.
     return "data:image/svg+xml;base64," + base64.b64encode(figure.svg.encode()).decode()
 
 
 def to_markdown(document: Document) -> str:
-    """Write a document as Markdown.
-
-    Parameters
-    ----------
-    document : Document
-        What to write.
-
-    Returns
-    -------
-    str
-        Its figures are files beside it, in ``figures``.
-    """
+    """Return a document as Markdown that refers to its figures as files in ``figures/``."""
     lines = [f"# {_escaped(document.title)}", "", *(_escaped(one) for one in document.statement)]
     for section in document.sections:
         lines += _section(section, 2)
@@ -86,17 +62,12 @@ def _section(section: Section, level: int) -> list[str]:
 
 
 def _table(table: Table) -> list[str]:
-    sides = ["---" if place < table.words else "---:" for place in range(len(table.columns))]
-    rows = [
-        [_marked(row[0]) if place in table.marked else _escaped(row[0]), *map(_escaped, row[1:])]
-        for place, row in enumerate(table.rows)
-    ]
-    lines = [[_escaped(name) for name in table.columns], sides, *rows]
+    alignment = ["---" if i < table.words else "---:" for i in range(len(table.columns))]
+    lines = [[_escaped(name) for name in table.columns], alignment]
+    for i, row in enumerate(table.rows):
+        first, *others = map(_escaped, row)
+        lines.append([f"**{first}**" if i in table.marked else first, *others])
     return [f"| {' | '.join(cells)} |" for cells in lines]
-
-
-def _marked(text: str) -> str:
-    return f"**{_escaped(text)}**"
 
 
 def _escaped(text: str) -> str:
@@ -107,6 +78,7 @@ def _escaped(text: str) -> str:
 
 
 def to_svg(figure: Any) -> str:
+    """Return a figure of matplotlib as an SVG element, without the date."""
     file = io.StringIO()
     figure.savefig(file, format="svg", bbox_inches="tight", metadata={"Date": None})
     text = file.getvalue()

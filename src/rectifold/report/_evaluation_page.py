@@ -1,4 +1,4 @@
-"""What `rectifold.compare` found, as a document."""
+"""The result of `rectifold.compare` as a document."""
 
 from __future__ import annotations
 
@@ -8,127 +8,100 @@ from functools import partial
 import matplotlib as mpl
 from matplotlib.figure import Figure as Drawing
 
-from rectifold.model_selection._comparison import BASE, SCORES, Evaluation
+from rectifold.model_selection._evaluation import BASELINE, SCORES, Evaluation, MethodResult
 from rectifold.report._document import Document, Figure, Section, Table
 from rectifold.report._document_formats import SVG_STYLE, to_svg
 from rectifold.report._wording import NOTHING, count, number, pvalue
 
 
-def document(found: Evaluation) -> Document:
-    """Put a comparison on one's own data into words, tables and a picture.
-
-    Parameters
-    ----------
-    found : Evaluation
-        The comparison.
-
-    Returns
-    -------
-    Document
-        For `rectifold.report._document_formats.to_html`.
-    """
-    compared = [line for line in found.lines if line.method != BASE]
+def document(evaluation: Evaluation) -> Document:
+    """Return the result of a comparison as text, tables and a figure."""
+    compared = [result for result in evaluation.results if result.method != BASELINE]
     differences = Table(
         "differences",
-        "AUPRC against leaving the data alone, on the same folds; intervals of 95 %, p-values of "
-        "the corrected resampled t-test, and with Holm's correction for all comparisons.",
+        "AUPRC minus that of leaving the data alone, on the same folds: 95 % confidence intervals, "
+        "p-values of the corrected resampled t-test, also with Holm's correction for the number of "
+        "comparisons.",
         ["classifier", "method", "verdict", "AUPRC", "difference", "from", "to", "p", "p (Holm)"],
         [
             [
-                line.classifier,
-                line.method,
-                line.verdict,
-                number(line.scores["auprc"], 4),
-                number(line.difference, 4, sign=True),
-                number(line.low, 4, sign=True),
-                number(line.high, 4, sign=True),
-                pvalue(line.pvalue),
-                pvalue(line.holm),
+                result.classifier,
+                result.method,
+                result.verdict,
+                number(result.scores["auprc"], 4),
+                number(result.difference, 4, sign=True),
+                number(result.low, 4, sign=True),
+                number(result.high, 4, sign=True),
+                pvalue(result.pvalue),
+                pvalue(result.pvalue_holm),
             ]
-            for line in compared
+            for result in compared
         ],
         words=3,
-        marked=frozenset(i for i, line in enumerate(compared) if line.verdict == "helps"),
+        marked=frozenset(i for i, one in enumerate(compared) if one.verdict == "helps"),
     )
     scores = Table(
         "scores",
-        f"Means over {count(found.n_folds, 'fold')}. Less is better for the Brier score.",
+        f"Means over {count(evaluation.n_folds, 'fold')}. A lower Brier score is better.",
         ["classifier", "method", *(title for title, _ in SCORES.values())],
         [
             [
-                line.classifier,
-                line.method,
+                result.classifier,
+                result.method,
                 *(
-                    NOTHING if line.scores[name] is None else number(line.scores[name], 4)
+                    NOTHING if result.scores[name] is None else number(result.scores[name], 4)
                     for name in SCORES
                 ),
             ]
-            for line in found.lines
+            for result in evaluation.results
         ],
         words=2,
     )
-    picture = Figure(
+    figure = Figure(
         "intervals",
-        "Difference in AUPRC against leaving the data alone, with intervals of 95 %.",
-        partial(
-            _intervals,
-            [
-                (f"{x.classifier}, {x.method}", x.difference, x.low, x.high, x.verdict)
-                for x in compared
-            ],
-        ),
+        "Difference in AUPRC to leaving the data alone, with 95 % confidence intervals.",
+        partial(_draw_intervals, compared),
     )
-    share = 100 * found.positives / found.rows
+    share = 100 * evaluation.n_positives / evaluation.n_samples
     return Document(
         "Does cleaning help this data?",
         [
-            found.verdict,
-            f"{count(found.rows, 'row')}, {found.positives:,} of class “{found.positive}” "
-            f"({share:.1f} %).",
+            evaluation.verdict,
+            f"{count(evaluation.n_samples, 'sample')}, {evaluation.n_positives:,} of class "
+            f"“{evaluation.positive}” ({share:.1f} %).",
         ],
         [
-            Section("Differences", [picture, differences] if compared else [differences]),
+            Section("Differences", [figure, differences] if compared else [differences]),
             Section("All scores", [scores]),
-            *([Section("Notes", list(found.notes))] if found.notes else []),
+            *([Section("Notes", list(evaluation.notes))] if evaluation.notes else []),
             Section(
                 "How this was measured",
                 [
-                    "Rows are dealt to folds so that copies of a row are on one side. Scaling, "
-                    "encoding, cleaning and the choice of settings see the training part of a "
-                    "fold and nothing else; settings are chosen by folds inside it. No test row "
-                    "is ever removed.",
-                    "Standard errors are corrected for the rows that training parts share (Nadeau "
-                    "and Bengio, 2003): plain ones are too small for cross-validation.",
+                    "By nested cross-validation. Scaling, encoding, cleaning and the choice of "
+                    "settings see the training part of a fold alone; settings are chosen by inner "
+                    "folds. No test sample is ever removed, and duplicates are in the same part.",
+                    "Standard errors are corrected for the samples that training parts share "
+                    "(Nadeau and Bengio, 2003): uncorrected ones are too small for "
+                    "cross-validation.",
                 ],
             ),
         ],
     )
 
 
-def _intervals(differences: Sequence[tuple[str, float, float, float, str]]) -> str:
-    """Draw differences with their intervals, one under the other, beside a line at zero.
-
-    Parameters
-    ----------
-    differences : sequence of (str, float, float, float, str)
-        A name, the difference, where its interval begins and ends, and what it shows: "helps" is
-        blue, "hurts" orange.
-
-    Returns
-    -------
-    str
-        An SVG picture.
-    """
+def _draw_intervals(results: Sequence[MethodResult]) -> str:
+    """Return an SVG with one interval below the other: blue if a method helps, orange if not."""
     with mpl.rc_context(SVG_STYLE):
-        figure = Drawing(figsize=(7.2, 0.9 + 0.32 * len(differences)))
+        figure = Drawing(figsize=(7.2, 0.9 + 0.32 * len(results)))
         axes = figure.add_subplot()
         axes.axvline(0, color="0.6", linewidth=1)
-        for row, (_, middle, low, high, verdict) in enumerate(differences):
-            colour = {"helps": "tab:blue", "hurts": "tab:orange"}.get(verdict, "0.25")
-            axes.plot([low, high], [row, row], color=colour, linewidth=2)
-            axes.plot([middle], [row], marker="o", color=colour)
-        axes.set_yticks(range(len(differences)), [name for name, *_ in differences])
-        axes.set_ylim(len(differences) - 0.4, -0.6)
+        for row, result in enumerate(results):
+            colour = {"helps": "tab:blue", "hurts": "tab:orange"}.get(result.verdict, "0.25")
+            axes.plot([result.low, result.high], [row, row], color=colour, linewidth=2)
+            axes.plot([result.difference], [row], marker="o", color=colour)
+        names = [f"{result.classifier}, {result.method}" for result in results]
+        axes.set_yticks(range(len(results)), names)
+        axes.set_ylim(len(results) - 0.4, -0.6)
         axes.set_xlabel("difference in AUPRC")
         axes.spines[["top", "right", "left"]].set_visible(False)
         axes.tick_params(axis="y", length=0)
