@@ -29,6 +29,10 @@ class Param:
     def __str__(self) -> str:
         return f"{self.name}={self.value!r}" if self.has_value else self.name
 
+    def __reduce__(self) -> tuple[type["Param"], tuple[Any, ...]]:
+        # In another process, `_NO_VALUE` is another object.
+        return type(self), (self.name, self.value) if self.has_value else (self.name,)
+
 
 class _Sentence(Exception):  # noqa: N818 - a base of errors and of warnings
     """A sentence about parameters.
