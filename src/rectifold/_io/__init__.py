@@ -1,4 +1,4 @@
-"""Tables in files: one way to read and write them, whatever the format."""
+"""Tables in files: the same way to read and write them for all formats."""
 
 from __future__ import annotations
 
@@ -7,7 +7,15 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Protocol
 
-from rectifold._io.formats import KNOWN_ENDINGS, FileError, Format, compressed, format_of
+from rectifold._core.errors import Param
+from rectifold._io.formats import (
+    KNOWN_ENDINGS,
+    FileError,
+    Format,
+    compressed,
+    format_of,
+    quoted,
+)
 from rectifold._io.outputs import check_outputs, whole_files, write_whole
 
 if TYPE_CHECKING:
@@ -30,26 +38,29 @@ __all__ = [
 
 
 class Table(Protocol):
-    """A table in a file: its parsed values for the geometry, its own rows for the output."""
+    """A table in a file: parsed values for distances, and its own rows for the output."""
 
     @property
     def columns(self) -> list[str]:
-        """The names of the columns, in order."""
+        """The names of all columns."""
         ...
 
     @property
     def index_columns(self) -> list[str]:
-        """The columns that only name the rows."""
+        """Columns that hold the index of a pandas frame, and no features."""
         ...
 
     def frame(
         self, columns: Sequence[str] | None = None, *, verbatim: Sequence[str] = ()
     ) -> pd.DataFrame:
-        """Read the values of these columns and of no other; see the classes on `verbatim`."""
+        """Return the parsed values of some columns, by default of all.
+
+        Columns in `verbatim` hold labels, which keep the text of the file.
+        """
         ...
 
     def check(self, form: Format, *, drop: Sequence[str] = ()) -> None:
-        """Find out, before any long work, whether a format can hold the columns."""
+        """Raise an error if a format can't hold the columns that are not in `drop`."""
         ...
 
     def write(
@@ -62,53 +73,46 @@ class Table(Protocol):
         added: Mapping[str, Sequence[Any]] | None = None,
         verbatim: Sequence[str] = (),
     ) -> None:
-        """Write the chosen rows, as untouched as the two formats allow."""
+        """Write the rows that a mask selects, as unchanged as the two formats allow.
+
+        Columns in `drop` are left out. `added` are additional columns, with one value for each row
+        that is written. `verbatim` is as for `frame`.
+        """
         ...
 
 
 def open_table(path: Path, *, encoding: str = "utf-8", delimiter: str | None = None) -> Table:
-    """Open a table and read its column names; its rows are read later.
+    """Open a table, whose column names are unique; its rows are read later.
 
-    Parameters
-    ----------
-    path : pathlib.Path
-        A file whose name ends in one of `KNOWN_ENDINGS`.
-    encoding : str, default="utf-8"
-        Of text files.
-    delimiter : str, optional
-        What stands between two cells of a text file; by default as its name says.
-
-    Returns
-    -------
-    Table
-        With columns whose names are unique.
+    The format follows from the ending of the name. `encoding` and `delimiter` are those of text
+    files.
     """
     form = format_of(path)
     try:
         mode = path.stat().st_mode
     except FileNotFoundError:
-        raise FileError(f"there is no file {str(path)!r}") from None
+        raise FileError("there is no file {}", quoted(path)) from None
     except (OSError, ValueError) as problem:
         reason = getattr(problem, "strerror", None) or problem
-        raise FileError(f"{str(path)!r} cannot be read: {reason}") from None
+        raise FileError("{} cannot be read: {}", quoted(path), str(reason)) from None
     if stat.S_ISDIR(mode):
-        raise FileError(f"{str(path)!r} is a directory, not a file")
+        raise FileError("{} is a directory, not a file", quoted(path))
     if not stat.S_ISREG(mode):
-        raise FileError(f"{str(path)!r} is no ordinary file (it is read twice)")
+        raise FileError("{} is not a regular file (it is read twice)", quoted(path))
     if path.stat().st_size == 0:
-        raise FileError(f"{str(path)!r} is empty")
+        raise FileError("{} is empty", quoted(path))
     table: Table
     if form.kind == "text":
         from rectifold._io.delimited import TextTable
 
         table = TextTable(path, form, encoding, delimiter)
     elif delimiter is not None:
-        raise FileError(f"--delimiter is for text files, and {str(path)!r} is none")
+        raise FileError("{} is for text files, and {} is not one", Param("delimiter"), quoted(path))
     else:
         from rectifold._io.arrow import ArrowTable
 
         table = ArrowTable.read(path, form)
-    twice = sorted({name for name in table.columns if table.columns.count(name) > 1})
-    if twice:
-        raise FileError(f"{str(path)!r} has more than one column named {twice[0]!r}")
+    repeated = sorted({name for name in table.columns if table.columns.count(name) > 1})
+    if repeated:
+        raise FileError("{} has more than one column named {}", quoted(path), repr(repeated[0]))
     return table

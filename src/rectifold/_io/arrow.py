@@ -1,4 +1,4 @@
-"""Tables in Parquet and Feather files: rows are chosen on the Arrow table itself."""
+"""Tables in Parquet and Feather files: rows are selected in the Arrow table itself."""
 
 from __future__ import annotations
 
@@ -17,34 +17,22 @@ import pyarrow.csv
 import pyarrow.feather
 import pyarrow.parquet
 
-from rectifold._io.formats import FileError, Format, compressed
+from rectifold._core.errors import Param
+from rectifold._io.formats import FileError, Format, compressed, quoted
 
 if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
 
 
-#: What pyarrow raises for columns that pandas has no place for; of types of its own, KeyError.
+#: Errors of pyarrow for columns that pandas can't hold; some types have a KeyError of their own.
 _UNCONVERTIBLE = (pa.ArrowException, KeyError, TypeError, ValueError, OverflowError)
-#: What it raises for columns that a format has no place for; OverflowError for the year 20000.
+#: Its errors for columns that a format can't hold; OverflowError for the year 20000.
 _UNWRITABLE = (pa.ArrowException, OverflowError)
 
 
 class ArrowTable:
-    """A table held by Arrow.
-
-    Parameters
-    ----------
-    table : pyarrow.Table
-        The table; its rows are written with this schema and metadata.
-
-    Attributes
-    ----------
-    columns : list of str
-        The names of all columns.
-    index_columns : list of str
-        The columns that were the index of a pandas table: they name rows, and describe none.
-    """
+    """A table in memory, whose rows are written with its schema and metadata."""
 
     def __init__(self, table: Any) -> None:
         self._table = table
@@ -53,48 +41,27 @@ class ArrowTable:
 
     @classmethod
     def read(cls, path: Path, form: Format) -> ArrowTable:
-        """Read a file.
-
-        Parameters
-        ----------
-        path : pathlib.Path
-            The file.
-        form : Format
-            Parquet or Feather (Arrow IPC, as a file or as a stream).
-
-        Returns
-        -------
-        ArrowTable
-            The whole table.
-        """
-        name = repr(str(path))
+        """Read a Parquet or Feather file (Arrow IPC, as a file or as a stream)."""
+        name = quoted(path)
         try:
             table = (_read_parquet if form.kind == "parquet" else _read_feather)(path)
         except pa.ArrowNotImplementedError as problem:
-            raise FileError(f"{name} holds what pyarrow cannot read: {problem}") from None
+            raise FileError("pyarrow cannot read {}: {}", name, str(problem)) from None
         except (pa.ArrowException, OSError, ValueError):
-            kind = form.kind.capitalize()
-            raise FileError(f"{name} cannot be read as a {kind} file, as its name says") from None
+            raise FileError(
+                "{} cannot be read as a {} file", name, form.kind.capitalize()
+            ) from None
         if table.num_columns == 0:
-            raise FileError(f"{name} holds no columns")
+            raise FileError("{} has no columns", name)
         if table.num_rows == 0:
-            raise FileError(f"{name} holds columns but no rows")
+            raise FileError("{} has columns but no rows", name)
         return cls(without_views(table))
 
     @classmethod
     def from_frame(cls, frame: pd.DataFrame) -> ArrowTable:
-        """Take over the columns of a pandas table, without its index.
+        """Return the columns of a pandas frame, without its index.
 
-        Parameters
-        ----------
-        frame : pandas.DataFrame
-            The table.
-
-        Returns
-        -------
-        ArrowTable
-            The same values; what Arrow has no type for, such as whole numbers of more than 64
-            bits, as text.
+        Values that no type of Arrow holds, such as integers of more than 64 bits, become text.
         """
         for name in frame.columns[[dtype == np.dtype(object) for dtype in frame.dtypes]]:
             try:
@@ -107,19 +74,10 @@ class ArrowTable:
     def frame(
         self, columns: Sequence[str] | None = None, *, verbatim: Sequence[str] = ()
     ) -> pd.DataFrame:
-        """Hand over the values as a pandas table.
+        """Return the values of some columns, by default of all, as a pandas frame.
 
-        Parameters
-        ----------
-        columns : sequence of str, optional
-            The columns to convert; by default all, those of an index too.
-        verbatim : sequence of str
-            Those of them that hold labels: here every value has its type already.
-
-        Returns
-        -------
-        pandas.DataFrame
-            Decimals as floats, dictionary columns as categoricals.
+        Decimals become floats, and dictionary columns categoricals. `verbatim` matters only for
+        errors: all values have types already.
         """
         table = self._table if columns is None else self._table.select(list(columns))
         for i, field in enumerate(table.schema):
@@ -132,25 +90,22 @@ class ArrowTable:
                 try:
                     _to_pandas(table.select([name]))
                 except _UNCONVERTIBLE:
-                    what = f"column {name!r} is of the type {table.schema.field(name).type}"
+                    kind = str(table.schema.field(name).type)
                     if name in verbatim:
-                        raise FileError(f"{what}, which holds no labels") from None
+                        raise FileError(
+                            "column {} is of the type {}, which holds no labels", repr(name), kind
+                        ) from None
                     raise FileError(
-                        f"{what}, by which rows cannot be compared; leave it out of the geometry "
-                        "with --ignore"
+                        "column {} is of the type {}, by which samples cannot be compared; leave "
+                        "it out of the distances with {}",
+                        repr(name),
+                        kind,
+                        Param("ignore"),
                     ) from None
             raise
 
     def check(self, form: Format, *, drop: Sequence[str] = ()) -> None:
-        """Find out whether a format can hold the columns, by writing one row to nowhere.
-
-        Parameters
-        ----------
-        form : Format
-            The format to write.
-        drop : sequence of str
-            Columns to leave out.
-        """
+        """Raise an error if a format can't hold the first row without the columns in `drop`."""
         ArrowTable(self._table.slice(0, 1)).write(io.BytesIO(), form, np.ones(1, bool), drop=drop)
 
     def write(
@@ -163,44 +118,34 @@ class ArrowTable:
         added: Mapping[str, Sequence[Any]] | None = None,
         verbatim: Sequence[str] = (),
     ) -> None:
-        """Write the chosen rows.
+        """Write the rows that a mask selects, as documented at `Table`.
 
-        Parameters
-        ----------
-        file : binary file
-            Open for writing.
-        form : Format
-            How to write. In text (always UTF-8) a missing value is an empty cell.
-        rows : array of bool
-            Which rows to write.
-        drop : sequence of str
-            Columns to leave out.
-        added : mapping of str to sequence, optional
-            Columns to add, with one value for each row that is written.
-        verbatim : sequence of str
-            Without effect: here every value has its type already.
+        Text is always UTF-8, with empty cells for missing values. `verbatim` has no effect.
         """
-        # Not drop_columns: a name that it is given twice takes another column along.
-        stay = [name for name in self.columns if name not in drop]
-        table = self._table.select(stay)
-        chosen = pa.array(rows)
+        # Not drop_columns: a name that it is given twice removes another column too.
+        kept = [name for name in self.columns if name not in drop]
+        table = self._table.select(kept)
+        mask = pa.array(rows)
         try:
-            _write(table.filter(chosen), file, form, added or {})
+            _write(table.filter(mask), file, form, added or {})
         except _UNWRITABLE as problem:
-            for name in stay:
+            for name in kept:
                 try:
-                    _write(table.select([name]).filter(chosen), io.BytesIO(), form, {})
+                    _write(table.select([name]).filter(mask), io.BytesIO(), form, {})
                 except _UNWRITABLE:
                     raise FileError(
-                        f"column {name!r} is of the type {table.schema.field(name).type}, which "
-                        f"a {form.kind} file cannot hold; leave it out with --drop, or write "
-                        "another format"
+                        "column {} is of the type {}, which a {} file cannot hold; leave it out "
+                        "with {}, or write another format",
+                        repr(name),
+                        str(table.schema.field(name).type),
+                        form.kind,
+                        Param("drop"),
                     ) from None
-            raise FileError(f"a {form.kind} file cannot hold the rows: {problem}") from None
+            raise FileError("a {} file cannot hold the rows: {}", form.kind, str(problem)) from None
 
 
 def _read_parquet(path: Path) -> Any:
-    # ParquetFile, not read_table: folders named like a=1 on the way to the file are no columns.
+    # Not read_table, which takes folders with names like a=1 in the path for columns.
     with pa.parquet.ParquetFile(path) as file:
         return file.read()
 
@@ -214,11 +159,10 @@ def _read_feather(path: Path) -> Any:
 
 
 def without_views(table: Any) -> Any:
-    """Give the same values in columns that rows can be chosen from."""
-    # Rows cannot be chosen from views and run lengths; plain columns hold the same values.
+    """Replace views and run lengths, whose rows can't be selected, by plain columns."""
     for i, field in enumerate(table.schema):
         column = table.column(i)
-        with suppress(pa.ArrowNotImplementedError):  # what is left is refused when it is needed
+        with suppress(pa.ArrowNotImplementedError):  # an error follows when it is needed
             if pa.types.is_run_end_encoded(column.type):
                 chunks = [pa.compute.run_end_decode(chunk) for chunk in column.chunks]
                 column = pa.chunked_array(chunks, column.type.value_type)
@@ -263,11 +207,11 @@ def _write(table: Any, file: IO[bytes], form: Format, added: Mapping[str, Sequen
     if form.kind == "text":
         _write_text(table, file, form)
         return
-    table = _with_index_of(table.num_rows, table)
+    table = _with_pandas_index(table)
     if form.kind == "parquet":
         pa.parquet.write_table(table, file)
     else:
-        # A file of this format holds one dictionary a column.
+        # The format holds one dictionary per column.
         pa.feather.write_feather(table.unify_dictionaries(), file)
 
 
@@ -284,7 +228,7 @@ def _write_text(table: Any, file: IO[bytes], form: Format) -> None:
 
 
 def _writable(column: Any) -> Any:
-    # What pyarrow writes stays; lists, structs and bytes become their Python text.
+    # Lists, structs and bytes, which pyarrow does not write, become their Python text.
     try:
         pa.csv.write_csv(pa.table({"": column.slice(0, 1)}), io.BytesIO())
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
@@ -308,15 +252,15 @@ def _pandas_index(schema: Any) -> list[Any]:
         return []
 
 
-def _with_index_of(n_rows: int, table: Any) -> Any:
-    # What pandas noted of its index (a range over all rows, a column by name) must fit what is
-    # left; the rest of the metadata stays as it is.
+def _with_pandas_index(table: Any) -> Any:
+    # The description of the pandas index (a range over all rows, a column by name) must fit the
+    # rows and columns that are written; the other metadata are kept.
     index = _pandas_index(table.schema)
     if not index:
         return table
     described = json.loads(table.schema.metadata[b"pandas"])
     described["index_columns"] = [
-        {**item, "start": 0, "stop": n_rows, "step": 1} if isinstance(item, dict) else item
+        {**item, "start": 0, "stop": table.num_rows, "step": 1} if isinstance(item, dict) else item
         for item in index
         if isinstance(item, dict) or item in table.column_names
     ]

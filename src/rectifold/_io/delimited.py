@@ -1,4 +1,4 @@
-"""Tables in text files (CSV, TSV): the rows that stay come through character for character."""
+"""Tables in text files (CSV, TSV), whose kept rows are copied character for character."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from rectifold._io.formats import FileError, Format, compressed
+from rectifold._io.formats import FileError, Format, compressed, quoted
 from rectifold._io.text_records import BOM, Record, RecordFile
 
 if TYPE_CHECKING:
@@ -18,33 +18,15 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-#: Whole numbers of 64 bits as Python writes them, and as nobody writes anything else.
-_WHOLE = re.compile("0|-?[1-9][0-9]{0,17}")
+#: Integers of 64 bits as Python writes them, without leading zeros or a plus sign.
+_INTEGER = re.compile("0|-?[1-9][0-9]{0,17}")
 
 
 class TextTable:
     """A table in a text file.
 
-    The file is read twice by one and the same parser: once for the values, once to copy the
-    rows that stay. So the two cannot disagree on what a record is.
-
-    Parameters
-    ----------
-    path : pathlib.Path
-        The file.
-    form : Format
-        Its format.
-    encoding : str
-        Its encoding.
-    delimiter : str, optional
-        What stands between two cells; by default as `RecordFile` finds it.
-
-    Attributes
-    ----------
-    columns : list of str
-        The names in the header.
-    index_columns : list of str
-        Empty: text has no columns that only name the rows.
+    The same parser reads the file twice, once for the values and once to copy the kept rows, so
+    that both agree on what a record is.
     """
 
     def __init__(
@@ -59,27 +41,17 @@ class TextTable:
             filled = (record.cells for record in records if record.cells)
             self.columns = next(filled, [])
             if not self.columns:
-                raise FileError(f"{str(path)!r} is empty")
+                raise FileError("{} is empty", quoted(path))
             if next(filled, None) is None:
-                raise FileError(f"{str(path)!r} holds a header but no rows")
+                raise FileError("{} has a header but no rows", quoted(path))
 
     def frame(
         self, columns: Sequence[str] | None = None, *, verbatim: Sequence[str] = ()
     ) -> pd.DataFrame:
-        """Read the values, with their types inferred.
+        """Return the values of some columns, by default of all, with inferred types.
 
-        Parameters
-        ----------
-        columns : sequence of str, optional
-            The columns to read; by default all.
-        verbatim : sequence of str
-            Those of them whose cells are taken as they stand, so that 1, 01 and NA are three
-            texts.
-
-        Returns
-        -------
-        pandas.DataFrame
-            One row for each record that is not blank.
+        There is one row for each record that is not blank. Cells of columns in `verbatim` keep
+        their text, so that 1, 01 and NA are three labels.
         """
         import pandas as pd
 
@@ -87,22 +59,14 @@ class TextTable:
         parsed = [name for name in names if name not in verbatim]
         texts: dict[str, list[str]] = {name: [] for name in names if name in verbatim}
         with self._file.opened() as records:
-            rows = self._divided(records, parsed, texts)
+            rows = self._split_cells(records, parsed, texts)
             frame = _parse(rows, parsed) if parsed else pd.DataFrame(index=range(len([*rows])))
         for name, cells in texts.items():
             frame[name] = pd.Series(cells, dtype=object)
         return frame if list(frame.columns) == names else frame[names]
 
     def check(self, form: Format, *, drop: Sequence[str] = ()) -> None:
-        """Do nothing: every format can hold what stands in a text file.
-
-        Parameters
-        ----------
-        form : Format
-            A format to write.
-        drop : sequence of str
-            Columns to leave out.
-        """
+        """Do nothing: every format can hold the columns of a text file."""
 
     def write(
         self,
@@ -114,25 +78,11 @@ class TextTable:
         added: Mapping[str, Sequence[Any]] | None = None,
         verbatim: Sequence[str] = (),
     ) -> None:
-        """Write the chosen rows.
+        """Write the rows that a mask selects, as documented at `Table`.
 
-        Parameters
-        ----------
-        file : binary file
-            Open for writing.
-        form : Format
-            How to write. Text of the same kind is copied as it stands; where columns go or
-            come, or the delimiter changes, cells go through as text. Other formats get the
-            parsed values.
-        rows : array of bool
-            Which rows to write.
-        drop : sequence of str
-            Columns to leave out.
-        added : mapping of str to sequence, optional
-            Columns to add, with one value for each row that is written.
-        verbatim : sequence of str
-            Columns that other formats than text get as numbers only if all their cells are
-            written as whole ones, without zeros or signs to spare; else as text.
+        Text with the same delimiter is copied unchanged. With another one, or with columns dropped
+        or added, cells keep their text. Other formats get the parsed values; there, a column in
+        `verbatim` is numeric only if all its cells are plain integers.
         """
         self._file.check_unchanged()
         if form.kind != "text":
@@ -147,7 +97,7 @@ class TextTable:
                 delimiter = self._file.delimiter if same_kind else form.delimiter
                 self._rewrite(text, records, rows, delimiter, drop, added or {})
             text.flush()
-            text.detach()  # the file belongs to the caller
+            text.detach()  # without closing the file
 
     def _write_arrow(
         self,
@@ -160,20 +110,21 @@ class TextTable:
     ) -> None:
         from rectifold._io.arrow import ArrowTable
 
-        stay = [name for name in self.columns if name not in drop]
-        frame = self.frame(stay, verbatim=verbatim)
-        for name in stay:
+        kept = [name for name in self.columns if name not in drop]
+        frame = self.frame(kept, verbatim=verbatim)
+        for name in kept:
             if name in verbatim:
-                frame[name] = _whole([cell if cell.strip() else None for cell in frame[name]])
-        added = {name: _whole(values) for name, values in (added or {}).items()}
+                frame[name] = _as_integers([cell if cell.strip() else None for cell in frame[name]])
+        added = {name: _as_integers(values) for name, values in (added or {}).items()}
         ArrowTable.from_frame(frame).write(file, form, rows, added=added)
 
-    def _divided(
+    def _split_cells(
         self, records: Iterator[Record], parsed: list[str], texts: dict[str, list[str]]
     ) -> Iterator[list[str]]:
-        # Cells for pandas to parse; the others are put aside on the way, equal texts only once.
+        """Yield the cells that pandas parses, and append the others to `texts`."""
         at = [self.columns.index(name) for name in parsed]
         aside = [(self.columns.index(name), cells) for name, cells in texts.items()]
+        # Equal texts share their memory.
         known: dict[str, str] = {}
         filled = (cells for cells, _ in records if cells)
         next(filled)
@@ -185,7 +136,7 @@ class TextTable:
     def _copy(self, text: IO[str], records: Iterator[Record], rows: NDArray[np.bool_]) -> None:
         wanted = _header_and(rows)
         for record in records:
-            # Blank lines are no rows; they stay, so that a diff shows the removed rows alone.
+            # Blank lines are kept, so that a diff shows only the removed rows.
             if not record.cells or next(wanted):
                 text.write(record.raw)
 
@@ -226,17 +177,17 @@ def _parse(rows: Iterator[list[str]], names: list[str]) -> pd.DataFrame:
             header=None,
             names=names,
             index_col=False,
-            low_memory=False,  # one type a column, however long the file
+            low_memory=False,  # one type per column, also in a long file
         )
     except pd.errors.ParserError as problem:
-        # Out of Ctrl-C in the middle of a read, pandas makes an error of its own.
+        # pandas turns Ctrl-C during a read into this error.
         if feed.interrupted or "Calling read" in str(problem):
             raise KeyboardInterrupt from None
         raise
 
 
 class _Requoted(io.TextIOBase):
-    """Records as text that every CSV parser splits in the same way, for pandas to read."""
+    """Records as text that every CSV parser splits in the same way, as a file for pandas."""
 
     def __init__(self, records: Iterator[list[str]]) -> None:
         self.interrupted = False
@@ -262,10 +213,10 @@ class _Requoted(io.TextIOBase):
 
 
 class _Lines:
-    """A file whose lines end as the input's do.
+    """A file that writes the line endings of the input.
 
-    Told to end lines with carriage return and newline, the csv module quotes cells that hold
-    either; told otherwise it would leave a lone carriage return bare (until Python 3.13).
+    The csv module quotes cells with a carriage return or newline if it ends lines with both; with
+    another ending it leaves a lone carriage return unquoted (until Python 3.13).
     """
 
     def __init__(self, text: IO[str], ending: str) -> None:
@@ -281,11 +232,11 @@ def _header_and(rows: NDArray[np.bool_]) -> Iterator[bool]:
     yield from rows.tolist()
 
 
-def _whole(values: Sequence[Any]) -> Any:
+def _as_integers(values: Sequence[Any]) -> Any:
     import pandas as pd
 
     cells = [value for value in values if value is not None]
-    if not cells or not all(isinstance(cell, str) and _WHOLE.fullmatch(cell) for cell in cells):
+    if not cells or not all(isinstance(cell, str) and _INTEGER.fullmatch(cell) for cell in cells):
         return values
     return pd.array([None if value is None else int(value) for value in values], dtype="Int64")
 

@@ -1,4 +1,4 @@
-"""Formats of files: what a file name says, and the one problem that files have."""
+"""Formats of files, by the endings of their names, and the error of all files."""
 
 from __future__ import annotations
 
@@ -9,26 +9,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
+from rectifold._core.errors import ParameterError
 
-class FileError(ValueError):
-    """Something is wrong with a file that the caller named; the message is one sentence."""
+
+class FileError(ParameterError):
+    """A file that can't be read or written; the message is one sentence."""
 
 
 @dataclass(frozen=True)
 class Format:
-    """How a table is stored.
+    """How a table is stored."""
 
-    Attributes
-    ----------
-    kind : {"text", "parquet", "feather"}
-        The family of the format.
-    delimiter : str
-        What stands between two cells; only for text.
-    gzipped : bool
-        Whether the text is compressed.
-    """
-
+    #: "text", "parquet" or "feather".
     kind: str
+    #: Only for text.
     delimiter: str = ""
     gzipped: bool = False
 
@@ -49,44 +43,25 @@ KNOWN_ENDINGS = ", ".join(_ENDINGS)
 
 
 def format_of(path: Path) -> Format:
-    """Tell the format of a file from its name.
-
-    Parameters
-    ----------
-    path : pathlib.Path
-        The file; it need not exist.
-
-    Returns
-    -------
-    Format
-        The format that the name's ending stands for, in either case.
-    """
+    """Return the format of a file, which need not exist, by the ending of its name."""
     name = path.name.lower()
     for ending, form in _ENDINGS.items():
         if name.endswith(ending):
             return form
-    raise FileError(f"the name of {str(path)!r} ends in none of the known {KNOWN_ENDINGS}")
+    raise FileError("the name of {} has none of the known endings {}", quoted(path), KNOWN_ENDINGS)
+
+
+def quoted(path: str | Path) -> str:
+    """Return a path as text in an error."""
+    return repr(str(path))
 
 
 @contextmanager
 def compressed(file: IO[bytes], form: Format) -> Iterator[IO[bytes]]:
-    """Put gzip between the writer and the file where the format asks for it.
-
-    Parameters
-    ----------
-    file : binary file
-        Open for writing.
-    form : Format
-        The format of the file.
-
-    Yields
-    ------
-    binary file
-        What to write to.
-    """
+    """Yield a file to write to, which compresses if the format does."""
     if not form.gzipped:
         yield file
         return
-    # No name and no time inside: the same rows give the same bytes.
+    # Without a name and a time the same rows give the same bytes.
     with gzip.GzipFile(filename="", mode="wb", fileobj=file, mtime=0, compresslevel=6) as zipped:
         yield zipped  # type: ignore[misc]

@@ -1,4 +1,4 @@
-"""Outputs: what stands in their way is found beforehand, and they appear whole or not at all."""
+"""Check outputs before any work, and write them so that they appear whole or not at all."""
 
 from __future__ import annotations
 
@@ -7,67 +7,71 @@ import secrets
 import signal
 import stat
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
-from rectifold._io.formats import FileError, format_of
+from rectifold._core.errors import Param
+from rectifold._io.formats import FileError, format_of, quoted
 
 
 def check_outputs(
-    outputs: Mapping[str, Path], source: Path | None = None, *, tables: bool = True
+    outputs: Iterable[tuple[str, Path]], source: Path | None = None, *, tables: bool = True
 ) -> None:
-    """Find whatever would keep outputs from being written, before any work is done.
+    """Raise an error if outputs can't be written.
 
-    Parameters
-    ----------
-    outputs : mapping of str to pathlib.Path
-        What the caller calls each output (such as ``--removed``), and where it goes.
-    source : pathlib.Path, optional
-        The file that is read; no output may replace it.
-    tables : bool, default=True
-        Whether they are tables, whose names must tell their formats.
+    `outputs` are pairs of the parameter that names an output and its path. `source` is the input,
+    which must not be replaced. The names of `tables` must have a known ending.
     """
-    seen: dict[str, str] = {}
-    for name, path in outputs.items():
-        real = _real(name, path)
+    seen: list[tuple[str, str]] = []
+    for name, path in outputs:
+        output = Param(name, str(path))
+        real = _resolve(output, path)
         if os.path.isdir(real):
-            raise FileError(f"{name} {str(path)!r} is a directory, not a file")
-        try:
-            _ = format_of(path) if tables else None
-        except FileError as problem:
-            raise FileError(f"{name}: {problem}") from None
-        folder = os.path.dirname(real)
+            raise FileError("{} is a directory, not a file", output)
+        if tables:
+            try:
+                format_of(path)
+            except FileError as problem:
+                raise FileError("{}: {}", Param(name), str(problem)) from None
         if os.path.exists(real) and not os.path.isfile(real):
-            raise FileError(f"{name} {str(path)!r} exists and is no ordinary file")
-        if not os.path.isdir(folder):
-            raise FileError(f"{name} {str(path)!r}: there is no folder {str(path.parent)!r}")
-        if not os.access(folder, os.W_OK | os.X_OK):
-            raise FileError(f"{name} {str(path)!r}: its folder cannot be written to")
-        if source is not None and _same(real, os.path.realpath(source)):
-            raise FileError(f"{name} {str(path)!r} is the input itself; name another file")
-        for other, where in seen.items():
-            if _same(real, where):
-                raise FileError(f"{other} and {name} are the same file, {str(path)!r}")
-        seen[name] = real
+            raise FileError("{} exists and is not a regular file", output)
+        check_parent(output, path, real)
+        if source is not None and _is_same(real, os.path.realpath(source)):
+            raise FileError("{} is the input itself; name another file", output)
+        for other, resolved in seen:
+            if _is_same(real, resolved):
+                raise FileError(
+                    "{} and {} are the same file, {}", Param(other), Param(name), quoted(path)
+                )
+        seen.append((name, real))
         try:
-            _try_out(real)
+            _create_and_remove(real)
         except OSError as problem:
             # Some folders, such as /proc, refuse what their permissions allow.
             raise FileError(
-                f"{name} {str(path)!r}: its folder cannot be written to ({problem.strerror})"
+                "{}: its folder cannot be written to ({})", output, str(problem.strerror)
             ) from None
 
 
-def _real(name: str, path: Path) -> str:
+def check_parent(output: Param, path: Path, real: str) -> None:
+    """Raise an error if nothing can be created in the folder of an output."""
+    folder = os.path.dirname(real)
+    if not os.path.isdir(folder):
+        raise FileError("{}: there is no folder {}", output, quoted(path.parent))
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise FileError("{}: its folder cannot be written to", output)
+
+
+def _resolve(output: Param, path: Path) -> str:
     try:
         real = os.path.realpath(path)
         with suppress(FileNotFoundError, NotADirectoryError):
             os.stat(real)
     except (OSError, ValueError) as problem:
         reason = getattr(problem, "strerror", None) or problem
-        raise FileError(f"{name} {str(path)!r} cannot be written: {reason}") from None
+        raise FileError("{} cannot be written: {}", output, str(reason)) from None
     return real
 
 
@@ -75,7 +79,7 @@ def _temporary_beside(target: str) -> str:
     return os.path.join(os.path.dirname(target), f".rectifold-{secrets.token_hex(8)}.tmp")
 
 
-def _try_out(target: str) -> None:
+def _create_and_remove(target: str) -> None:
     name = _temporary_beside(target)
     try:
         open(name, "xb").close()
@@ -84,8 +88,8 @@ def _try_out(target: str) -> None:
             os.remove(name)
 
 
-def _same(one: str, other: str) -> bool:
-    # Two names of one file: equal, or hard links, or equal but for case where case is no matter.
+def _is_same(one: str, other: str) -> bool:
+    # Hard links too, and names that differ in case on a file system that ignores it.
     with suppress(OSError):
         return os.path.samefile(one, other)
     return one == other
@@ -93,20 +97,12 @@ def _same(one: str, other: str) -> bool:
 
 @contextmanager
 def whole_files(paths: Sequence[Path]) -> Iterator[list[IO[bytes]]]:
-    """Open files that appear under their names all together at the end, or never.
+    """Open files that get their names all together at the end, or never.
 
-    Parameters
-    ----------
-    paths : sequence of pathlib.Path
-        Where the files will be; what stands there is replaced.
-
-    Yields
-    ------
-    list of binary files
-        One for each path, under a temporary name in the same folder. Leaving the block renames
-        them; leaving it by an exception (Ctrl-C too) removes them.
+    Until the block ends, they have temporary names in the same folders; an exception (Ctrl-C too)
+    removes them. Existing files are replaced.
     """
-    # A symbolic link stays one: the file that it names is replaced.
+    # A symbolic link is kept: the file that it names is replaced.
     targets = [os.path.realpath(path) for path in paths]
     made: dict[str, Path] = {}
     files: list[IO[bytes]] = []
@@ -114,7 +110,7 @@ def whole_files(paths: Sequence[Path]) -> Iterator[list[IO[bytes]]]:
         for path, target in zip(paths, targets, strict=True):
             name = _temporary_beside(target)
             made[name] = path
-            # Not tempfile: its files are for the owner's eyes only, and stay so when renamed.
+            # Files of tempfile can be read by the owner only, also after they are renamed.
             files.append(open(name, "xb"))  # noqa: SIM115
         yield files
         for file, target in zip(files, targets, strict=True):
@@ -128,7 +124,7 @@ def whole_files(paths: Sequence[Path]) -> Iterator[list[IO[bytes]]]:
                 os.replace(name, target)
                 del made[name]
     except OSError as problem:
-        # The caller knows the names of outputs, not the temporary ones.
+        # Temporary names mean nothing to the caller.
         if problem.filename in made:
             problem.filename = str(made[problem.filename])
             problem.filename2 = None
@@ -143,24 +139,15 @@ def whole_files(paths: Sequence[Path]) -> Iterator[list[IO[bytes]]]:
 
 
 def write_whole(path: Path, content: bytes) -> None:
-    """Write one file that appears whole or not at all.
-
-    Parameters
-    ----------
-    path : pathlib.Path
-        Where; a file that stands there is replaced.
-    content : bytes
-        What.
-    """
+    """Write one file, which appears whole or not at all; an existing one is replaced."""
     with whole_files([path]) as (file,):
         file.write(content)
 
 
 @contextmanager
 def uninterrupted() -> Iterator[None]:
-    """Hold Ctrl-C off while outputs get their names."""
-    # Ctrl-C between two renames would leave one output without the other. Python runs handlers
-    # in the main thread only, so nowhere else is there anything to hold off.
+    """Ignore Ctrl-C, so that all outputs get their names or none."""
+    # Python runs handlers of signals in the main thread only.
     if threading.current_thread() is not threading.main_thread():
         yield
         return

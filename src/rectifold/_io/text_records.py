@@ -1,4 +1,4 @@
-"""The records of a text file: the cells of each, and the characters that it is made of."""
+"""The records of a text file: the cells of each record, and its characters."""
 
 from __future__ import annotations
 
@@ -12,45 +12,26 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from rectifold._io.formats import FileError, Format
+from rectifold._core.errors import Param
+from rectifold._io.formats import FileError, Format, quoted
 
 BOM = "\ufeff"
 
 
 class Record(NamedTuple):
-    """One record of a text table.
+    """One record of a text table."""
 
-    Attributes
-    ----------
-    cells : list of str
-        The cells without their quotes; none for a blank line.
-    raw : str
-        The text of the record with its line ending, as it stands in the file.
-    """
-
+    #: Without quotes; empty for a blank line.
     cells: list[str]
+    #: The text in the file, with its line ending.
     raw: str
 
 
 class RecordFile:
     """A text file that can be read record by record, as often as needed.
 
-    Parameters
-    ----------
-    path : pathlib.Path
-        The file.
-    form : Format
-        Its format. A ``.csv`` file whose header holds no comma, but semicolons or tabs, is
-        read by these.
-    encoding : str
-        Its encoding.
-    delimiter : str, optional
-        What stands between two cells, where the format is not to say.
-
-    Attributes
-    ----------
-    delimiter : str
-        What stands between two cells.
+    A ``.csv`` file whose header has no comma, but semicolons or tabs, is split at these unless a
+    delimiter is given.
     """
 
     def __init__(
@@ -59,23 +40,16 @@ class RecordFile:
         self._path = path
         self._form = form
         self._encoding = encoding
-        self._name = repr(str(path))
+        self._name = quoted(path)
         _check_encoding(encoding)
-        stat = path.stat()
-        self._state = stat.st_size, stat.st_mtime_ns
+        self._state = self._size_and_time()
         self._guessed = delimiter is None
         self.delimiter = self._find_delimiter() if delimiter is None else delimiter
 
     @contextmanager
     def opened(self) -> Iterator[Iterator[Record]]:
-        """Read the file from its beginning.
-
-        Yields
-        ------
-        iterator of Record
-            All records, blank lines among them; the first that is not blank is the header.
-        """
-        # The csv module refuses cells over 128 KiB unless told otherwise, and only globally.
+        """Yield all records, also blank lines; the first that is not blank is the header."""
+        # The csv module refuses cells over 128 KiB; its limit is a global setting.
         before = csv.field_size_limit(min(sys.maxsize, 2**31 - 1))
         try:
             yield self._parsed()
@@ -83,10 +57,13 @@ class RecordFile:
             csv.field_size_limit(before)
 
     def check_unchanged(self) -> None:
-        """Refuse a file that is no longer what it was when it was opened first."""
-        now = self._path.stat()
-        if (now.st_size, now.st_mtime_ns) != self._state:
-            raise FileError(f"{self._name} was changed by somebody while it was read")
+        """Raise an error if the file was changed since it was opened first."""
+        if self._size_and_time() != self._state:
+            raise FileError("{} was changed while it was read", self._name)
+
+    def _size_and_time(self) -> tuple[int, int]:
+        stat = self._path.stat()
+        return stat.st_size, stat.st_mtime_ns
 
     def _find_delimiter(self) -> str:
         header = next((line for line in self._lines() if line.strip()), "")
@@ -95,24 +72,28 @@ class RecordFile:
         return self._form.delimiter
 
     def _lines(self) -> Iterator[str]:
-        # Only what reading raises is caught here, never what the one who asked for lines does.
+        # Catches errors of reading only, not those of the code that consumes the lines.
         try:
             opened = gzip.open if self._form.gzipped else open
-            # newline="": line endings stay as they are.
+            # newline="": line endings are kept.
             with opened(self._path, "rt", encoding=self._encoding, newline="") as lines:
                 yield from lines
         except (gzip.BadGzipFile, EOFError, zlib.error):
-            raise FileError(f"{self._name} is not a whole gzip file, as its name says") from None
+            raise FileError("{} is not a complete gzip file", self._name) from None
         except UnicodeError:
             raise FileError(
-                f"{self._name} is not {self._encoding} text{self._undecodable_line()}; "
-                "name its encoding with --encoding, for example --encoding latin-1"
+                "{} is not {} text{}; name its encoding with {}, for example {}",
+                self._name,
+                self._encoding,
+                self._undecodable_line(),
+                Param("encoding"),
+                Param("encoding", "latin-1"),
             ) from None
         except OSError as problem:
-            raise FileError(f"{self._name} cannot be read: {problem.strerror}") from None
+            raise FileError("{} cannot be read: {}", self._name, str(problem.strerror)) from None
 
     def _undecodable_line(self) -> str:
-        # Text is decoded in blocks, so the error itself cannot tell the line.
+        # Text is decoded in blocks, so the error does not have the number of the line.
         opened = gzip.open if self._form.gzipped else open
         with opened(self._path, "rb") as lines:
             for number, line in enumerate(lines, 1):
@@ -126,58 +107,67 @@ class RecordFile:
         raw: list[str] = []
         ended = False
 
-        def remembered() -> Iterator[str]:
+        def lines() -> Iterator[str]:
             nonlocal ended
             for line in self._lines():
                 raw.append(line)
                 yield line if reader.line_num else line.removeprefix(BOM)
             ended = True
-            # The csv module closes an open quote at the end of the file without a word. One
-            # blank line more comes back as a blank record, unless a quote swallows it.
+            # The csv module silently closes an open quote at the end of the file. One more blank
+            # line is read as a blank record, unless it is inside a quote.
             yield "\n"
 
-        reader = csv.reader(remembered(), delimiter=self.delimiter)
+        reader = csv.reader(lines(), delimiter=self.delimiter)
         header: list[str] = []
         line = 1
         try:
             for cells in reader:
                 if ended and raw:
                     raise FileError(
-                        f"{self._name}: a quote in the record at line {line} is never closed"
+                        "{}: a quote in the record at line {} is never closed",
+                        self._name,
+                        str(line),
                     )
                 if ended:
                     return
                 if len(header) != 1 and len(cells) == 1 and not cells[0].strip():
-                    cells = []  # a line of spaces is as blank as an empty one
+                    cells = []  # a line of spaces is blank too
                 header = header or cells
                 if cells and len(cells) != len(header):
-                    cell = "cell" if len(cells) == 1 else "cells"
-                    raise FileError(
-                        f"{self._name}: line {line} has {len(cells)} {cell}, the header "
-                        f"{len(header)}{self._other_delimiter(header)}"
-                    )
+                    raise self._wrong_length(line, cells, header)
                 yield Record(cells, "".join(raw))
                 raw.clear()
                 line = reader.line_num + 1
         except csv.Error as problem:
-            raise FileError(f"{self._name}: line {line} cannot be read: {problem}") from None
+            raise FileError(
+                "{}: line {} cannot be read: {}", self._name, str(line), str(problem)
+            ) from None
 
-    def _other_delimiter(self, header: list[str]) -> str:
-        # A header like "price, EUR;label" holds a comma, and its file is one by semicolons.
-        if not self._guessed:
-            return ""
-        for mark, word in (";", "';'"), ("\t", "tab"), ("|", "'|'"):
-            if any(mark in cell for cell in header):
-                return f"; if cells end with {word}, say so with --delimiter {word}"
-        return ""
+    def _wrong_length(self, line: int, cells: list[str], header: list[str]) -> FileError:
+        template = "{}: line {} has {} {}, the header {}"
+        parts: list[str | Param] = [
+            self._name,
+            str(line),
+            str(len(cells)),
+            "cell" if len(cells) == 1 else "cells",
+            str(len(header)),
+        ]
+        if self._guessed:
+            # A header like "price, EUR;label" has a comma, though semicolons separate its cells.
+            for mark in (";", "\t", "|"):
+                if any(mark in cell for cell in header):
+                    template += "; if cells are separated otherwise, pass {}"
+                    parts.append(Param("delimiter", "tab" if mark == "\t" else mark))
+                    break
+        return FileError(template, *parts)
 
 
 def _check_encoding(encoding: str) -> None:
     try:
         "".encode(encoding)
     except (LookupError, ValueError):
-        raise FileError(f"there is no encoding {encoding!r}") from None
-    # Some encodings of Python are for host names and the like: lines do not come back from them.
+        raise FileError("there is no encoding {}", repr(encoding)) from None
+    # Some encodings of Python are for host names and the like, and lose line endings.
     lines = ["a,b\r\n", "1,2\n"]
     file = io.BytesIO()
     try:
@@ -188,4 +178,4 @@ def _check_encoding(encoding: str) -> None:
     except (OSError, ValueError):
         good = False
     if not good:
-        raise FileError(f"{encoding!r} is no encoding of text files")
+        raise FileError("{} is not an encoding of text files", repr(encoding))
