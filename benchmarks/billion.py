@@ -1,12 +1,11 @@
-"""A plan on paper: a billion rows on a hundred workers, from constants that were measured.
+"""Estimate the cost of a billion samples on a hundred workers from measured constants.
 
     python benchmarks/billion.py
 
-Works out, for the table of big_table.py with 1,000,000,000 rows, what each stage of
+Estimates, for the table of big_table.py with 1,000,000,000 samples, what each stage of
 docs/guide/dask.md reads, computes, sends and gathers: from results/dask/visits.json
-(benchmarks/visits.py: pieces of the work at that size, on one core) and
-results/dask/out_of_core.json (how many rows are left to be searched for). Nothing of that size was
-run.
+(benchmarks/visits.py: tasks at that size, on one core) and results/dask/out_of_core.json (the
+number of samples that are searched for). Nothing of that size was run.
 """
 
 import math
@@ -17,21 +16,27 @@ import numpy as np
 
 import big_table
 from recording import read, write
-from rectifold.dask._pipeline import FIRST, GROWTH
-from rectifold.dask._plan import FOUND, Slice, batches, rounds, row_bytes
+from rectifold.dask._plan import (
+    BYTES_PER_NEIGHBOUR,
+    Slice,
+    bytes_per_sample,
+    make_batches,
+    make_rounds,
+)
+from rectifold.dask._search import FIRST, GROWTH
 
 RESULTS = Path(__file__).parents[1] / "results" / "dask"
 ROWS, WORKERS, THREADS = 1_000_000_000, 100, 4
-#: Bytes a second that a worker sends or receives, and reads: 10 Gbit/s, and a shared file system.
+#: Bytes per second that a worker sends or receives (10 Gbit/s), and reads (shared file system).
 NETWORK, DISK = 1.25e9, 0.5e9
 NEIGHBORS = 15
 
 
 def _undecided(known: dict[float, float]) -> Callable[[float], float]:
-    """Say how many rows hold no certificate when so large a share of the table was looked at.
+    """Return the fraction of undecided samples as a function of the fraction that was searched.
 
-    With the table, friends and enemies come nearer alike, so that the share is what counts. Between
-    what is known the curve is a line in logarithms.
+    In a larger table all neighbours are nearer, of the own class and of others, so only the
+    fraction matters. It interpolates linearly in logarithms.
     """
     shares = sorted(known)
     at, values = np.log(shares), np.log([known[share] for share in shares])
@@ -39,7 +44,7 @@ def _undecided(known: dict[float, float]) -> Callable[[float], float]:
 
 
 def table(stages: list[dict[str, object]]) -> str:
-    """Write the stages as a table of Markdown."""
+    """Return the stages as a Markdown table."""
     rows = [stages[0], *([str(value) for value in one.values()] for one in stages)]
     lines = ["| " + " | ".join(row) + " |" for row in rows]
     numbers = len(stages[0]) - 2
@@ -47,13 +52,13 @@ def table(stages: list[dict[str, object]]) -> str:
 
 
 def _largest(number: int, visits: int, threads: int) -> tuple[int, int]:
-    """Say how many batches there are at a time, at most, and in how many chains each."""
-    some, chains = rounds([[Slice(0, 0, 1)]] * number, visits, threads)[-1]
+    """Return the largest number of simultaneous batches, and of chains for each."""
+    some, chains = make_rounds([[Slice(0, 0, 1)]] * number, visits, threads)[-1]
     return len(some), chains
 
 
 def main() -> None:
-    """Work the plan out, write it down and show it."""
+    """Estimate all stages, write the results and print a table."""
     tables = {one["rows"]: one for one in read("visits", RESULTS)["tables"]}
     cost, small = tables[ROWS], tables[big_table.ROWS]
     measured = read("out_of_core", RESULTS)
@@ -63,12 +68,12 @@ def main() -> None:
     blocks = -(-ROWS // per_block)
     whole = ROWS * (8 * columns + 8)
     small_rows = ROWS * (big_table.SHARE + big_table.WRONG)
-    sent = round(small_rows + per_block / 8) * row_bytes(columns)
+    sent = round(small_rows + per_block / 8) * bytes_per_sample(columns)
     undecided = _undecided(
         {
             1 / blocks: cost["undecided by its own block"],
             small["rows of a block"] / small["rows"]: small["undecided by its own block"],
-            # Its blocks were its files, and the last round looked at sixteen of them.
+            # Its blocks were its files, and the last round searched sixteen of them.
             16 * big_table.PART / measured["rows"]: measured["searched_for"] / measured["rows"],
         }
     )
@@ -76,7 +81,7 @@ def main() -> None:
     stages = []
 
     def stage(name: str, read: float, core: float, moved: float, busiest: float, here: str) -> None:
-        """Note a stage: bytes read, seconds of one core, bytes moved in all and to one worker."""
+        """Add a stage; `moved` are the bytes sent in total, `busiest` those to one worker."""
         seconds = max(core / threads, read / WORKERS / DISK) + busiest / NETWORK
         stages.append(
             {
@@ -90,7 +95,7 @@ def main() -> None:
         )
 
     stage("count", whole, 0, 0, 0, "client: some hundred bytes a partition")
-    # From worker to worker: each that has it passes it on.
+    # Every worker that has received it sends it on.
     hops = math.ceil(math.log2(WORKERS))
     stage(
         *("broadcast", whole, 0, sent * WORKERS, sent * hops),
@@ -103,14 +108,14 @@ def main() -> None:
     asked = ROWS * undecided(1 / blocks)
     core = asked * cost["nearest of another class, microseconds a query"] / 1e6
     while blocks >= 2 * number:
-        cut = len(batches([round(asked)], 0, columns, size // 2))
+        cut = len(make_batches([round(asked)], 0, columns, size // 2))
         core += (
             cut * number * per_block * cost["set-up of a visit, microseconds a row of the block"]
             + asked * number * cost["counting visit, microseconds a query"]
         ) / 1e6
         _, chains = _largest(cut, number, threads)
         reading += (cut * number / blocks + 1 + (cut - 1) / blocks) * whole
-        moved += asked * row_bytes(columns) * min(chains, number, WORKERS)
+        moved += asked * bytes_per_sample(columns) * min(chains, number, WORKERS)
         asked = ROWS * undecided(number / blocks)
         number *= GROWTH
     stage(
@@ -119,17 +124,19 @@ def main() -> None:
     )
 
     queries = asked
-    cut = len(batches([round(queries)], NEIGHBORS, columns, size))
+    cut = len(make_batches([round(queries)], NEIGHBORS, columns, size))
     at_a_time, chains = _largest(cut, blocks, threads)
     core = (
         cut * blocks * per_block * cost["set-up of a visit, microseconds a row of the block"]
         + queries * chains * cost["first visit, microseconds a query"]
         + queries * max(0, blocks - chains) * cost["later visit, microseconds a query"]
     ) / 1e6
-    moved = queries * (row_bytes(columns) * min(chains, WORKERS) + FOUND * NEIGHBORS * chains)
+    moved = queries * (
+        bytes_per_sample(columns) * min(chains, WORKERS) + BYTES_PER_NEIGHBOUR * NEIGHBORS * chains
+    )
     stage(
         *("search", (cut + 1 + (cut - 1) / blocks) * whole, core, moved, moved / WORKERS),
-        f"a worker: {FOUND * NEIGHBORS * queries / cut / 1e6:.0f} MB a batch",
+        f"a worker: {BYTES_PER_NEIGHBOUR * NEIGHBORS * queries / cut / 1e6:.0f} MB a batch",
     )
     stage("votes and rules", 0, 0, 0, 0, "client: 24 bytes a suspect of a class with a cap")
     stage("write", whole, 0, 0, whole / WORKERS * NETWORK / DISK, "nothing")

@@ -1,10 +1,10 @@
-"""What a cluster costs beside one machine with the same cores, and how it grows with workers.
+"""Measure the overhead of a cluster over one machine, and the speed-up with more workers.
 
     python benchmarks/cluster.py [DATASET ...] [--rounds 5]
 
-Every round cleans a table by rectifold.GMR with one and two threads, and by rectifold.dask.GMR on
-one and two worker processes of one thread, side by side; the table is in their memory already, as
-it is in that of one machine. Written down are ratios of medians. Answers are compared as well.
+Every round cleans a table with rectifold.GMR on one and two threads, and with rectifold.dask.GMR on
+one and two worker processes of one thread, in turn; the table is in the memory of the workers
+already, as it is on one machine. Writes ratios of medians, and checks that the results are equal.
 """
 
 import argparse
@@ -27,7 +27,7 @@ PARTITIONS = 8
 
 
 def on_one_machine(X: np.ndarray, y: np.ndarray, cores: int) -> tuple[float, np.ndarray]:
-    """Clean on this machine; give seconds and what went."""
+    """Clean on this machine; return the seconds and the mask of removed samples."""
     gmr = rectifold.GMR(engine="exact", n_jobs=cores)
     begin = time.perf_counter()
     gmr.fit_resample(X, y)
@@ -35,21 +35,21 @@ def on_one_machine(X: np.ndarray, y: np.ndarray, cores: int) -> tuple[float, np.
 
 
 def on_cluster(client: Client, X: np.ndarray, y: np.ndarray) -> tuple[float, np.ndarray]:
-    """Clean on the workers of a client; give seconds and what went."""
+    """Clean on the workers of a client; return the seconds and the mask of removed samples."""
     rows = -(-len(y) // PARTITIONS)
     parts = da.from_array(X, chunks=(rows, X.shape[1])), da.from_array(y, chunks=rows)
     with client.as_current():
-        held = dask.persist(*parts)
-        wait(held)
+        persisted = dask.persist(*parts)
+        wait(persisted)
         gmr = GMR(engine="exact")
         begin = time.perf_counter()
-        gmr.fit_resample(*held)
+        gmr.fit_resample(*persisted)
         seconds = time.perf_counter() - begin
         return seconds, gmr.rectification_.removed.compute()
 
 
 def main() -> None:
-    """Measure, compare and write down."""
+    """Measure, compare and write the results."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("datasets", nargs="*", default=["creditcard"])
     parser.add_argument("--rounds", type=int, default=5)
@@ -59,10 +59,10 @@ def main() -> None:
         X, y = cases.load(name)
         seconds: dict[str, list[float]] = {}
         for round_ in range(options.rounds + 1):
-            answers = []
+            masks = []
             for cores in (1, 2):
-                took, gone = on_one_machine(X, y, cores)
-                answers.append(gone)
+                took, removed = on_one_machine(X, y, cores)
+                masks.append(removed)
                 if round_:
                     seconds.setdefault(f"one machine, {cores}", []).append(took)
             for workers in (1, 2):
@@ -72,26 +72,27 @@ def main() -> None:
                     ) as cluster,
                     Client(cluster) as client,
                 ):
-                    # The first time a worker loads what it needs.
+                    # The first run also imports modules.
                     on_cluster(client, X[:20_000], y[:20_000])
-                    took, gone = on_cluster(client, X, y)
-                answers.append(gone)
+                    took, removed = on_cluster(client, X, y)
+                masks.append(removed)
                 if round_:
                     seconds.setdefault(f"workers, {workers}", []).append(took)
-            assert all((answers[0] == other).all() for other in answers)
-        middle = {what: median(times) for what, times in seconds.items()}
+            assert all((masks[0] == other).all() for other in masks)
+        medians = {case: median(times) for case, times in seconds.items()}
         results[name] = {
             "rows": len(y),
             "columns": X.shape[1],
             "partitions": PARTITIONS,
             "rounds": options.rounds,
-            "cluster over one machine, one core": middle["workers, 1"] / middle["one machine, 1"],
-            "cluster over one machine, two cores": middle["workers, 2"] / middle["one machine, 2"],
-            "one worker over two": middle["workers, 1"] / middle["workers, 2"],
-            "one thread over two": middle["one machine, 1"] / middle["one machine, 2"],
-            "seconds": {what: [round(one, 3) for one in times] for what, times in seconds.items()},
+            "cluster over one machine, one core": medians["workers, 1"] / medians["one machine, 1"],
+            "cluster over one machine, two cores": medians["workers, 2"]
+            / medians["one machine, 2"],
+            "one worker over two": medians["workers, 1"] / medians["workers, 2"],
+            "one thread over two": medians["one machine, 1"] / medians["one machine, 2"],
+            "seconds": {case: [round(one, 3) for one in times] for case, times in seconds.items()},
         }
-        print(name, {what: one for what, one in results[name].items() if what != "seconds"})
+        print(name, {key: one for key, one in results[name].items() if key != "seconds"})
         write("overhead", RESULTS, more=("dask", "distributed"), results=results)
 
 

@@ -1,11 +1,11 @@
-"""A table larger than the memory of its workers, cleaned from Parquet to Parquet on two of them.
+"""Clean a table larger than the memory of two workers, from Parquet files to Parquet files.
 
     python benchmarks/out_of_core.py [--rows 20000000] [--memory 1.5GB] [--folder FOLDER]
 
-Makes the table (see big_table.py), starts two workers of one thread with so much memory each, and
-runs ``rectifold clean --engine dask`` on them. Written down are the seconds of every stage, how
-many rows were searched for, what the workers took at most (the kernel's own high-water mark), and
-how often one of them was restarted.
+Makes the table (see big_table.py), starts two workers of one thread with that memory limit, and
+runs ``rectifold clean --engine dask`` on them. Writes the seconds of every stage, the number of
+samples that were searched for, the peak memory of the workers (the kernel's high-water mark), and
+how often a worker was restarted.
 """
 
 import argparse
@@ -25,7 +25,7 @@ RESULTS = Path(__file__).parents[1] / "results" / "dask"
 
 
 def high_water_mark() -> tuple[int, int]:
-    """Tell, on a worker, which process it is and how much memory it has taken at most, in bytes."""
+    """Return the process id of a worker and its peak memory in bytes."""
     import os
 
     with open("/proc/self/status") as status:
@@ -34,12 +34,12 @@ def high_water_mark() -> tuple[int, int]:
 
 
 def main() -> None:
-    """Make the table, clean it, and write down what that took."""
+    """Make the table, clean it, and write the results."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rows", type=int, default=big_table.ROWS)
     parser.add_argument("--memory", default="1.5GB")
     parser.add_argument("--workers", type=int, default=2)
-    parser.add_argument("--folder", type=Path, help="where the table is made, and kept")
+    parser.add_argument("--folder", type=Path, help="keep the table in this folder")
     parser.add_argument("--name", default="out_of_core")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
@@ -70,23 +70,23 @@ def main() -> None:
                     for pid, peak in client.run(high_water_mark, on_error="ignore").values():
                         peaks[pid] = peak
                     time.sleep(1)
-                told = running.stdout.read() if running.stdout else ""
+                output = running.stdout.read() if running.stdout else ""
             seconds = time.perf_counter() - begin
             if running.returncode:
                 raise SystemExit(running.returncode)
-        found = json.loads(told)
+        summary = json.loads(output)
         write(
             options.name,
             RESULTS,
             more=("dask", "distributed", "pyarrow"),
-            rows=found["rows"],
+            rows=summary["n_samples"],
             gigabytes=round(size / 1e9, 2),
             workers=options.workers,
             memory_limit=options.memory,
             seconds_in_all=round(seconds, 1),
-            seconds={stage: round(one, 1) for stage, one in found["seconds"].items()},
-            searched_for=found["rows"] - found["certified"],
-            classes=found["classes"],
+            seconds={stage: round(one, 1) for stage, one in summary["seconds"].items()},
+            searched_for=summary["n_samples"] - summary["certified"],
+            classes=summary["classes"],
             megabytes_at_most=[round(peak / 1e6) for peak in peaks.values()],
             restarts=len(peaks) - len(first),
         )

@@ -24,11 +24,12 @@ from sklearn.preprocessing import MinMaxScaler, RobustScaler, StandardScaler
 import billion
 import cases
 import rectifold
+from rectifold import Approximate
 from rectifold.dask import GMR
 from rectifold.dask._cluster import Cluster
 from rectifold.dask._exact_sums import exact_sum, moments
 from rectifold.dask._partitions import split
-from rectifold.dask._plan import Slice, batches, blocks, chains, rounds
+from rectifold.dask._plan import Slice, make_batches, make_blocks, make_chains, make_rounds
 from rectifold.dask._sources import Source
 from rectifold.datasets import PAPER_DATASETS
 from rectifold.progress import listening
@@ -116,7 +117,7 @@ class TestSameAnswer:
         X, y = table()
         with pytest.warns(UserWarning, match="nothing can be proved"):
             gmr = compare(X, y, cuts_of(len(y), 5), block_size=1500, n_neighbors=3)
-        assert gmr.rectification_.n_certified == 0
+        assert gmr.rectification_.summary()["certified"] == 0
 
     @pytest.mark.parametrize(
         "settings",
@@ -152,10 +153,11 @@ class TestSameAnswer:
         X = rng.normal(size=(2000, 3)) + 1.5 * y[:, None]
         cuts, size = cuts_of(2000, 16), "5 KiB"
         with_others = compare(X, y, cuts, block_size=size, n_neighbors=5)
-        monkeypatch.setattr("rectifold.dask._pipeline.FIRST", 99)
+        monkeypatch.setattr("rectifold.dask._search.FIRST", 99)
         alone = GMR(block_size=size, n_neighbors=5)
         alone.fit_resample(*in_parts(X, y, cuts))
-        assert with_others.rectification_.n_certified > alone.rectification_.n_certified + 200
+        proved = [one.rectification_.summary()["certified"] for one in (with_others, alone)]
+        assert proved[0] > proved[1] + 200
 
     def test_too_small_a_minority_is_not_cleaned(self):
         X, y = table(200)
@@ -271,12 +273,12 @@ class TestCollections:
             values = getattr(record, name)
             assert values.chunks == ((200, 200, 200),)
             np.testing.assert_array_equal(values.compute(), getattr(one.rectification_, name))
-        assert int(record.certified.sum()) == record.n_certified
+        assert int(record.certified.sum()) == record.summary()["certified"]
         assert record.accuracy is None
         for thresholds in ({"gamma": 0.0}, {"beta": 0.4, "gamma": 0.3}, {"alpha": 1.0}):
             same(record.redecide(**thresholds), one.rectification_.redecide(**thresholds))
         assert repr(record).startswith("Rectification: ")
-        with pytest.raises(ValueError, match="gamma=2 is outside"):
+        with pytest.raises(ValueError, match="gamma=2 is out of range"):
             record.redecide(gamma=2)
 
     def test_progress_ends_with_all_rows(self):
@@ -304,7 +306,7 @@ class TestSpaces:
             one = rectifold.GMR()
             one.fit_resample(gmr.space_.transform(X), y)
             same(gmr.rectification_, one.rectification_)
-            assert gmr.space_rows_ == 500
+            assert gmr.space_n_samples_ == 500
         for name in ("mean_", "var_", "scale_"):
             values = [getattr(one, name) for one in scalers]
             assert all((values[0] == other).all() for other in values)
@@ -329,7 +331,7 @@ class TestSpaces:
     def test_partial_fit_sees_every_partition(self):
         X, y = table(400)
         gmr = compare(X, y, (150, 0, 250), space=MinMaxScaler())
-        assert gmr.space_rows_ == 400
+        assert gmr.space_n_samples_ == 400
         gmr = GMR(space=IncrementalPCA(2)).fit(*in_parts(X, y, (200, 200)))
         assert gmr.space_.components_.shape == (2, 4)
 
@@ -339,7 +341,7 @@ class TestSpaces:
         samples = []
         for cuts in ((400,), (100, 300)):
             gmr = GMR(space=PCA(2), space_sample=50).fit(*in_parts(X, y, cuts))
-            assert gmr.space_rows_ == 50
+            assert gmr.space_n_samples_ == 50
             samples.append(gmr.space_.mean_)
         np.testing.assert_array_equal(*samples)
 
@@ -369,17 +371,17 @@ class TestBadInput:
         self.check("use rectifold.GMR", X, labels, TypeError)
         self.check("y must be a collection of Dask", rows, y, TypeError)
         self.check("target y is None", rows, None)
-        self.check("X has 90 rows and y has 80 labels", rows, labels[:80])
+        self.check("X has 90 samples and y has 80 labels", rows, labels[:80])
         self.check("two dimensions", labels, labels)
-        self.check("one label for every row", rows, rows)
+        self.check("one label per sample", rows, rows)
         with pytest.raises(TypeError, match="does not support sample_weight"):
             GMR().fit_resample(rows, labels, sample_weight=y)
         frame = dd.from_pandas(pd.DataFrame(X), npartitions=3)
         other = dd.from_pandas(pd.Series(y), npartitions=2)
-        self.check("X has 3 partitions and y has 2: their rows", frame, other)
+        self.check("X has 3 partitions and y has 2: samples", frame, other)
         self.check("divisions are unknown", frame.clear_divisions(), other.clear_divisions())
         self.check(
-            "partition 1 of X has 60 rows, and that of y 20",
+            "partition 1 of X has 60 samples, and that of y has 20",
             rows,
             dd.from_map(lambda part: pd.Series(y[:part]), [30, 20], meta=pd.Series(y[:0])),
         )
@@ -425,11 +427,16 @@ class TestBadInput:
 
     def test_settings(self):
         rows, labels = in_parts(*table(90), (30, 60))
-        self.check("block_size='lots' is no number of bytes", rows, labels, block_size="lots")
+        self.check("block_size='lots' is not a number of bytes", rows, labels, block_size="lots")
         self.check("space='heom' compares all pairs", rows, labels, space="heom")
-        self.check("has no transform", rows, labels, space=TSNE())
-        self.check("'engine' parameter", rows, labels, engine="approximate")
-        self.check("'metric' parameter", rows, labels, metric="manhattan")
+        self.check("has no method transform", rows, labels, space=TSNE())
+        for engine in ("approximate", Approximate(recall=0.9), "guess"):
+            self.check("engine=.* is not offered on a cluster", rows, labels, engine=engine)
+        self.check(
+            "metric='manhattan' is not offered on a cluster", rows, labels, metric="manhattan"
+        )
+        for name in ("n_neighbors", "block_size", "space_sample"):
+            self.check(f"'{name}' parameter", rows, labels, **{name: 0})
         self.check("names no class", rows, labels, sampling_strategy=[])
 
 
@@ -440,31 +447,31 @@ class TestPlan:
         for counts in ([5], [0, 3, 0, 4, 9, 0], [1] * 40, [30, 1, 1, 30]):
             for threads in (1, 4):
                 for size in (24, 240, 24_000):
-                    found = blocks(counts, 1, size, threads)
-                    held = [one for block in found for one in block.partitions]
-                    assert held == [n for n, rows in enumerate(counts) if rows]
-                    assert sum(block.rows for block in found) == sum(counts)
+                    found = make_blocks(counts, 1, size, threads)
+                    held = [number for block in found for number in block.partitions]
+                    assert held == [number for number, count in enumerate(counts) if count]
+                    assert sum(block.n_samples for block in found) == sum(counts)
                     for block in found:
                         assert block.first == sum(counts[: block.partitions[0]])
-                        assert len(block.partitions) == 1 or 24 * block.rows <= size
+                        assert len(block.partitions) == 1 or 24 * block.n_samples <= size
 
     def test_batches_hold_all_undecided_rows_in_their_order(self):
-        found = batches([5, 0, 7, 1], 2, 1, 4 * 48)
+        found = make_batches([5, 0, 7, 1], 2, 1, 4 * 48)
         assert [[(s.block, s.begin, s.end) for s in batch] for batch in found] == [
             [(0, 0, 3)],
             [(0, 3, 5), (2, 0, 1)],
             [(2, 1, 4)],
             [(2, 4, 7), (3, 0, 1)],
         ]
-        assert batches([0, 0], 2, 1, 100) == []
+        assert make_batches([0, 0], 2, 1, 100) == []
 
     def test_a_hundred_thousand_partitions_are_joined_in_no_time(self):
         begin = time.perf_counter()
-        assert len(blocks([51] * 100_000, 1, 2400, 8)) == 100_000
+        assert len(make_blocks([51] * 100_000, 1, 2400, 8)) == 100_000
         assert time.perf_counter() - begin < 10
 
     def test_every_block_is_visited_once_and_the_nearest_first(self):
-        found = chains(9, 2, [Slice(4, 0, 9)])
+        found = make_chains(9, 2, [Slice(4, 0, 9)])
         assert sorted(block for chain in found for block in chain) == list(range(9))
         assert found[0][0] == 4
 
@@ -474,7 +481,7 @@ class TestPlan:
             *((200, 64, 7), (183, 4, 7), (111, 100, 64), (0, 8, 2)),
         ):
             cut = [[Slice(number, 0, 1)] for number in range(n)]
-            found = rounds(cut, visits, threads)
+            found = make_rounds(cut, visits, threads)
             assert [batch for some, _ in found for batch in some] == cut
             for some, each in found:
                 assert len(some) * min(each, visits) >= min(2 * threads, len(some) * visits)
@@ -490,17 +497,17 @@ def test_a_record_of_a_cluster_that_is_gone_says_so():
     ):
         gmr = GMR()
         gmr.fit_resample(*in_parts(X, y, (100, 100)))
-    assert gmr.rectification_.summary()["rows"] == 200
-    with pytest.raises(RuntimeError, match="a cluster of Dask that is gone"):
+    assert gmr.rectification_.summary()["n_samples"] == 200
+    with pytest.raises(RuntimeError, match="a cluster of Dask that was closed"):
         gmr.rectification_.redecide(gamma=0)
-    with pytest.raises(RuntimeError, match="a cluster of Dask that is gone"):
+    with pytest.raises(RuntimeError, match="a cluster of Dask that was closed"):
         gmr.rectification_.compute()
 
 
 #: The stages, by the names of their tasks.
 STAGES = (
-    *("look", "pick", "gather", "_undecided", "_together", "vote"),
-    *("suspect", "decided", "_kept"),
+    *("summarise", "pick", "gather", "_undecided", "_add_counts", "vote"),
+    *("find_suspects", "apply_decisions", "_kept"),
 )
 
 
@@ -556,14 +563,14 @@ class TestCluster:
             ("work in common", (shuffled[list("abcd")], shuffled.y), False),
             ("a file in common", lazily, True),
         ):
-            made = split(rows, labels).row_sources
+            made = split(rows, labels).sample_sources
             assert all(isinstance(part, Source) == by_itself for part in made), name
             gmr = GMR(block_size="64 KiB")
             kept, _ = gmr.fit_resample(rows, labels)
             gone = gmr.rectification_.summary()["removed"]
             assert gone == one.rectification_.summary()["removed"], name
             assert len(kept.compute()) == 800 - gone, name
-        made = split(apart[list("abcd")], apart.y).row_sources
+        made = split(apart[list("abcd")], apart.y).sample_sources
         assert not any(isinstance(part, Source) for part in made)
 
     def test_workers_tell_of_progress(self, client):
@@ -594,7 +601,7 @@ class TestCluster:
     @pytest.mark.parametrize(
         "stages",
         [
-            pytest.param(("_undecided", "suspect"), id="two"),
+            pytest.param(("_undecided", "find_suspects"), id="two"),
             pytest.param(STAGES, id="all", marks=pytest.mark.slow),
         ],
     )
@@ -603,20 +610,20 @@ class TestCluster:
         one = rectifold.GMR(n_neighbors=5)
         kept, _ = one.fit_resample(X, y)
         killed = []
-        keep = Cluster.keep
+        persist = Cluster.persist
 
-        def dying(self, tasks, *, worth=0):
-            """Kill a worker while it does the tasks of a stage."""
+        def dying(self, tasks, *, n_samples=0):
+            """Kill a worker while it computes the tasks of a stage."""
             stage = tasks[0].key.split("-")[0]
             if stage in killed or stage not in stages:
-                return keep(self, tasks, worth=worth)
+                return persist(self, tasks, n_samples=n_samples)
             killed.append(stage)
             client.wait_for_workers(2, timeout=60)
             pid = sorted(client.run(os.getpid).values())[0]
             first = dask.delayed(die, pure=False)(pid)
-            return keep(self, [dask.delayed(after, pure=False)(first, one) for one in tasks])
+            return persist(self, [dask.delayed(after, pure=False)(first, task) for task in tasks])
 
-        monkeypatch.setattr(Cluster, "keep", dying)
+        monkeypatch.setattr(Cluster, "persist", dying)
         gmr = GMR(n_neighbors=5, block_size="18 KiB")
         found, _ = gmr.fit_resample(*in_parts(X, y, cuts_of(3000, 9)))
         assert killed == list(stages)
@@ -691,14 +698,14 @@ def test_a_lost_scheduler_is_said_and_nothing_is_half_written(tmp_path, monkeypa
         start_new_session=True,
     ) as cluster:
         address = cluster.stdout.readline().strip()
-        keep = Cluster.keep
+        persist = Cluster.persist
 
-        def lose(self, tasks, *, worth=0):
-            if tasks[0].key.startswith("_write_one"):
+        def lose(self, tasks, *, n_samples=0):
+            if tasks[0].key.startswith("_write_piece"):
                 os.killpg(cluster.pid, signal.SIGKILL)
-            return keep(self, tasks, worth=worth)
+            return persist(self, tasks, n_samples=n_samples)
 
-        monkeypatch.setattr(Cluster, "keep", lose)
+        monkeypatch.setattr(Cluster, "persist", lose)
         arguments = ["clean", str(source), "--engine", "dask", "--target", "y", "-o", str(out)]
         said = []
         monkeypatch.setattr("rectifold.cli._fail", lambda text, code=2: said.append(text) or code)
@@ -728,4 +735,3 @@ def test_what_is_published_is_made_from_the_results_beside_it():
     for name in ("one core", "two cores"):
         assert f"{beside[f'cluster over one machine, {name}']:.2f} times" in text
     assert f"{beside['one worker over two']:.2f} times" in text
-    assert f"{max(one, other) / 1000:.1f} GB at most" in (root / "README.md").read_text()

@@ -1,4 +1,4 @@
-"""GMR on a Dask cluster: the same answer, for tables that no machine holds."""
+"""GMR on a Dask cluster: the same result, for tables larger than the memory of one machine."""
 
 try:
     import dask.array

@@ -1,4 +1,4 @@
-"""Work is handed to whatever scheduler of Dask is current; what can go wrong is said in words."""
+"""Run tasks on the current scheduler of Dask, report progress, and explain failures."""
 
 import os
 import threading
@@ -16,22 +16,14 @@ from distributed.scheduler import KilledWorker
 
 from rectifold import progress
 
-#: Seconds between two looks at how far the work is.
+#: Seconds between two reports of progress.
 _POLL = 0.2
-#: Where workers tell how far they are.
+#: Topic of the events by which workers report progress.
 _TOPIC = "rectifold"
 
 
 class Cluster:
-    """The current client of Dask; or, without one, the scheduler of this process.
-
-    Attributes
-    ----------
-    threads : int
-        How many tasks run at a time.
-    run : str or None
-        What workers call this run when they tell how far they are; None if nobody listens.
-    """
+    """The current client of Dask, or without one the scheduler of this process."""
 
     def __init__(self) -> None:
         self.client: Any = None
@@ -39,66 +31,58 @@ class Cluster:
             client = distributed.get_client()
         except ValueError:
             client = None
-        # A scheduler that was chosen by name goes before a client, as everywhere in Dask.
+        # A scheduler chosen by name takes precedence over a client, as everywhere in Dask.
         if client is not None and get_scheduler() == client.get:
             self.client = client
-        with self._in_words():
+        with self._explained_errors():
+            #: Number of tasks that run at the same time.
             self.threads = (
                 (os.cpu_count() or 1)
                 if self.client is None
                 else max(1, sum(self.client.nthreads().values()))
             )
-        self.run = None if self.client is None else uuid.uuid4().hex
-        self._told, self._lock = 0, threading.Lock()
-        self._done, self._total = 0, 1
+        #: Identifies this run in the events of workers; None if there are none.
+        self.run_id = None if self.client is None else uuid.uuid4().hex
+        self._lock = threading.Lock()
+        self._reported_by_workers, self._done, self._total = 0, 0, 1
 
-    def count(self, done: int, total: int) -> None:
-        """Say how many rows are decided, of all."""
+    def set_progress(self, done: int, total: int) -> None:
+        """Report how many samples are decided."""
         with self._lock:
-            self._done, self._total, self._told = done, total, 0
+            self._done, self._total, self._reported_by_workers = done, total, 0
         progress.report(done, total)
 
-    def keep(self, tasks: Sequence[Any], *, worth: int = 0) -> list[Any]:
-        """Do some tasks; their results stay where they are.
+    def persist(self, tasks: Sequence[Any], *, n_samples: int = 0) -> list[Any]:
+        """Compute tasks, and return futures (or computed Delayed objects) for other tasks.
 
-        Parameters
-        ----------
-        tasks : sequence of Delayed
-            What to do.
-        worth : int
-            How many rows they decide; the workers tell of each part of them.
-
-        Returns
-        -------
-        list
-            What stands for the results in other tasks: futures, or Delayed that are done. Results
-            are there as long as these are.
+        The results remain on the workers while these exist. `n_samples` is the number of samples
+        that the tasks decide, of which workers report each part.
         """
         if not tasks or self.client is None:
             return list(dask.persist(*tasks))
-        with self._in_words(), self._listening() if worth else nullcontext():
-            # Futures: a graph made of what `persist` gives does not keep hold of it.
+        with self._explained_errors(), self._listening() if n_samples else nullcontext():
+            # Not `persist`: a graph that is made of its results does not keep them alive.
             futures: list[Any] = self.client.compute(list(tasks))
-            self._wait(futures, worth)
+            self._wait(futures, n_samples)
         return futures
 
-    def drop(self, results: Sequence[Any]) -> None:
-        """Let go of results at once; graphs that nobody needs any more may still refer to them."""
+    def release(self, results: Sequence[Any]) -> None:
+        """Free results at once, even if graphs that are no longer needed refer to them."""
         if self.client is not None:
             for result in results:
                 result.release()
 
-    def gather(self, tasks: Sequence[Any]) -> list[Any]:
-        """Do some tasks, and bring their results here."""
-        kept = self.keep(tasks)
+    def compute(self, tasks: Sequence[Any]) -> list[Any]:
+        """Compute tasks, and return their results."""
+        persisted = self.persist(tasks)
         if self.client is None:
-            return list(dask.compute(*kept))
-        with self._in_words():
-            return list(self.client.gather(kept))
+            return list(dask.compute(*persisted))
+        with self._explained_errors():
+            return list(self.client.gather(persisted))
 
-    def _wait(self, futures: list[Any], worth: int) -> None:
+    def _wait(self, futures: list[Any], n_samples: int) -> None:
         while True:
-            failed = next((one for one in futures if one.status == "error"), None)
+            failed = next((future for future in futures if future.status == "error"), None)
             if failed is not None:
                 failed.result()
             try:
@@ -111,17 +95,17 @@ class Cluster:
                         future.result()
                 return
             with self._lock:
-                done = self._done + min(self._told, worth)
+                done = self._done + min(self._reported_by_workers, n_samples)
             progress.report(min(done, self._total), self._total)
 
     @contextmanager
     def _listening(self) -> Iterator[None]:
-        def hear(event: tuple[float, dict[str, Any]]) -> None:
-            if event[1]["run"] == self.run:
+        def receive(event: tuple[float, dict[str, Any]]) -> None:
+            if event[1]["run_id"] == self.run_id:
                 with self._lock:
-                    self._told += event[1]["rows"]
+                    self._reported_by_workers += event[1]["n_samples"]
 
-        self.client.subscribe_topic(_TOPIC, hear)
+        self.client.subscribe_topic(_TOPIC, receive)
         try:
             yield
         finally:
@@ -129,38 +113,38 @@ class Cluster:
                 self.client.unsubscribe_topic(_TOPIC)
 
     @contextmanager
-    def _in_words(self) -> Iterator[None]:
+    def _explained_errors(self) -> Iterator[None]:
         address = "" if self.client is None else self.client.scheduler.address
         try:
             yield
-        except KilledWorker as problem:
+        except KilledWorker as error:
             raise RuntimeError(
-                "a worker died again and again at the same piece of work, most likely for want of "
+                "several workers died at the same task, most likely because they ran out of "
                 "memory: lower block_size, or give workers more memory or fewer threads."
-            ) from problem
-        except (CommClosedError, CancelledError) as problem:
+            ) from error
+        except (CommClosedError, CancelledError) as error:
             raise ConnectionError(
-                f"the connection to the scheduler of Dask at {address} was lost, and with it what "
-                "was done so far: start it, and then this, again."
-            ) from problem
+                f"the connection to the scheduler of Dask at {address} was lost, and all results "
+                "with it: start the scheduler and run this again."
+            ) from error
 
 
-def refuse_lost(results: Sequence[Any]) -> None:
-    """Refuse to go on with results that went with their cluster."""
-    for one in results:
-        if isinstance(one, distributed.Future) and one.status in ("cancelled", "lost"):
+def check_available(results: Sequence[Any]) -> None:
+    """Raise an error if results were lost because their cluster was closed."""
+    for result in results:
+        if isinstance(result, distributed.Future) and result.status in ("cancelled", "lost"):
             raise RuntimeError(
-                "the votes of this record were on a cluster of Dask that is gone: clean again, and "
-                "call rectification_.compute() before the client is closed."
+                "the votes of this record were stored on a cluster of Dask that was closed: clean "
+                "again, and call rectification_.compute() before the client is closed."
             )
 
 
-def tell(run: str | None, rows: int) -> None:
-    """Tell, from inside a task, that so many rows more are decided."""
-    if run is None:
+def report_progress(run_id: str | None, n_samples: int) -> None:
+    """Report from inside a task that more samples are decided."""
+    if run_id is None:
         return
     try:
         worker = distributed.get_worker()
     except ValueError:
         return
-    worker.log_event(_TOPIC, {"run": run, "rows": rows})
+    worker.log_event(_TOPIC, {"run_id": run_id, "n_samples": n_samples})

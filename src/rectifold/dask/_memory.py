@@ -1,8 +1,8 @@
-"""The memory of a worker: kept at hand while a task works, and given back after it.
+"""Keep freed memory in a worker while a task runs, and return it to the system afterwards.
 
-Dask has the C library of Linux give memory back at once (MALLOC_TRIM_THRESHOLD_), so that workers
-don't seem larger than they are. For a search, which needs arrays of some megabytes again and again,
-that is slow: the system hands out every page anew. So it is suspended while a task runs.
+Dask makes the C library of Linux return memory at once (MALLOC_TRIM_THRESHOLD_), so that workers do
+not seem larger than they are. That slows a search down, which allocates arrays of some megabytes
+again and again: the system clears every page anew. So it is suspended while a task runs.
 """
 
 import ctypes
@@ -13,10 +13,10 @@ from collections.abc import Callable
 from functools import cache, wraps
 from typing import Any, ParamSpec, TypeVar
 
-#: What mallopt calls them: memory at the end of the heap is given back beyond the first; arrays
-#: beyond the second are asked for, and given back, one by one.
+#: Parameters of mallopt: memory at the end of the heap is returned beyond the first; arrays beyond
+#: the second are allocated and returned one by one.
 _TRIM, _MAPPED = -1, -3
-#: Their values while a task runs, and the C library's own of the second.
+#: Their values while a task runs, and the C library's default of the second.
 _WORKING = {_TRIM: 1 << 27, _MAPPED: 1 << 25}
 _DEFAULT = str(1 << 17)
 
@@ -27,7 +27,7 @@ _running, _lock = 0, threading.Lock()
 
 
 def roomy(task: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
-    """Keep memory at hand while a task runs."""
+    """Return a task that keeps freed memory while it runs."""
 
     @wraps(task)
     def with_room(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
@@ -56,14 +56,14 @@ def _leave() -> None:
         _running -= 1
         library = _library()
         if _running == 0 and library is not None:
-            for name, value in _outside().items():
+            for name, value in _usual_options().items():
                 library.mallopt(name, value)
             library.malloc_trim(0)
 
 
 def release() -> None:
-    """Give back what Arrow, if it read the rows, keeps at hand: as much as it read, and more."""
-    # Another thread may just be importing it.
+    """Return the memory that Arrow keeps after reading: as much as it read, and more."""
+    # Another thread may be importing it.
     pool = getattr(sys.modules.get("pyarrow"), "default_memory_pool", None)
     if pool is not None:
         pool().release_unused()
@@ -71,11 +71,11 @@ def release() -> None:
 
 @cache
 def _library() -> Any:
-    """The C library, if it is GNU's and Dask has set it so."""
+    """Return the C library, if it is GNU's and Dask has set its option."""
     if not os.environ.get("MALLOC_TRIM_THRESHOLD_", "").isdecimal():
         return None
-    # Noted before they change.
-    _outside()
+    # Cached before the options change.
+    _usual_options()
     try:
         library = ctypes.CDLL(None)
         return library if library.mallopt and library.malloc_trim else None
@@ -84,8 +84,8 @@ def _library() -> Any:
 
 
 @cache
-def _outside() -> dict[int, int]:
-    """The values outside of tasks."""
+def _usual_options() -> dict[int, int]:
+    """Return the options that hold between tasks."""
     mapped = os.environ.get("MALLOC_MMAP_THRESHOLD_", _DEFAULT)
     return {
         _TRIM: int(os.environ["MALLOC_TRIM_THRESHOLD_"]),

@@ -1,4 +1,4 @@
-"""Collections of Dask as lists of parts, checked; and kept rows as collections again."""
+"""Check collections of Dask, split them into partitions, and make collections of kept samples."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,76 +10,59 @@ import numpy as np
 from dask import delayed
 from scipy import sparse
 
+from rectifold._core.errors import Param, ParameterError
 from rectifold._core.space import HINT_SPACE, as_numbers, refuse_large, refuse_repeated
 from rectifold._core.target import Labels, refuse_none, tally
 from rectifold._core.utils import Ints
 from rectifold.dask._exact_sums import Moments, moments
-from rectifold.dask._plan import starts
-from rectifold.dask._sources import sources
+from rectifold.dask._plan import offsets
+from rectifold.dask._sources import as_sources
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Parts:
-    """Rows and labels, partition by partition."""
+class Partitions:
+    """Samples and labels, partition by partition."""
 
     X: Any
     y: Any
-    #: One delayed container a partition.
-    rows: list[Any]
+    #: One delayed container for each partition.
+    samples: list[Any]
     labels: list[Any]
-    #: The same as tasks are given them that read, if they can, for themselves; see `sources`.
-    row_sources: list[Any]
+    #: The same for tasks that can compute a partition themselves; see `as_sources`.
+    sample_sources: list[Any]
     label_sources: list[Any]
 
     def __len__(self) -> int:
-        return len(self.rows)
+        return len(self.samples)
 
     @property
     def empty(self) -> Any:
-        """A table without rows, with the columns of X."""
+        """A table without samples, with the columns of X."""
         if isinstance(self.X, da.Array):
             return np.empty((0, self.X.shape[1]), dtype=self.X.dtype)
         return self.X._meta
 
-    def selected(self, kept: Sequence[Any], counts: Sequence[int]) -> tuple[Any, Any]:
-        """Give some rows of every partition, lazily.
+    def select(self, positions: Sequence[Any], counts: Sequence[int]) -> tuple[Any, Any]:
+        """Return some samples and labels of every partition as lazy collections.
 
-        Parameters
-        ----------
-        kept : sequence of Delayed
-            Positions in each partition.
-        counts : sequence of int
-            How many these are.
-
-        Returns
-        -------
-        X, y : collections of the caller's kinds
-            With his partitions, and his index.
+        `positions` are delayed, one array for each partition, and `counts` their lengths.
         """
-        both = []
-        for like, parts in ((self.X, self.rows), (self.y, self.labels)):
-            some = [
-                delayed(select, pure=False)(part, which)
-                for part, which in zip(parts, kept, strict=True)
-            ]
-            both.append(as_collection(some, like, counts))
-        return both[0], both[1]
+        X, y = (
+            as_collection(
+                [
+                    delayed(select, pure=False)(part, where)
+                    for part, where in zip(parts, positions, strict=True)
+                ],
+                like,
+                counts,
+            )
+            for like, parts in ((self.X, self.samples), (self.y, self.labels))
+        )
+        return X, y
 
 
-def split(X: Any, y: Any) -> Parts:
-    """Take collections apart, or say what can't be cleaned.
-
-    Parameters
-    ----------
-    X : dask.dataframe.DataFrame or dask.array.Array of shape (n_rows, n_features)
-        The rows.
-    y : dask.dataframe.Series or dask.array.Array of shape (n_rows,)
-        Their labels, in as many partitions.
-
-    Returns
-    -------
-    Parts
-    """
+def split(X: Any, y: Any) -> Partitions:
+    """Return the partitions of collections, or raise an error for those that can't be cleaned."""
     if not isinstance(X, dd.DataFrame | da.Array):
         raise TypeError(
             f"rectifold.dask.GMR cleans collections of Dask, and X is a {type(X).__name__}: pass a "
@@ -93,120 +76,150 @@ def split(X: Any, y: Any) -> Parts:
         )
     if isinstance(X, da.Array):
         if X.ndim != 2:
-            raise ValueError(f"X must have two dimensions, rows and columns, and has {X.ndim}.")
+            raise ParameterError(
+                "{} must have two dimensions, samples and features, and has {}.",
+                Param("X"),
+                str(X.ndim),
+            )
         X = X.rechunk({1: -1}) if X.numblocks[1] > 1 else X
         if np.isnan(X.shape[1]):
-            raise ValueError("X has an unknown number of columns: call X.compute_chunk_sizes().")
+            raise ParameterError(
+                "{} has an unknown number of features: call X.compute_chunk_sizes().", Param("X")
+            )
     else:
         refuse_repeated([*X.columns])
-    if isinstance(y, dd.DataFrame) and len(y.columns) != 1:
-        raise ValueError(f"y must have one column of labels, and has {len(y.columns)}.")
-    if isinstance(y, da.Array) and y.ndim != 1 and (y.ndim != 2 or y.shape[1] != 1):
-        raise ValueError(f"y must have one label for every row, and has the shape {y.shape}.")
-    y = _aligned(X, y)
-    # Blocks of arrays come as a table of as many dimensions.
-    rows, labels = (np.ravel(np.asarray(one.to_delayed(), dtype=object)).tolist() for one in (X, y))
-    return Parts(X, y, rows, labels, sources(rows), sources(labels))
+    _check_one_column(y)
+    y = _align(X, y)
+    # The blocks of an array come as a table of as many dimensions.
+    samples, labels = (
+        np.ravel(np.asarray(collection.to_delayed(), dtype=object)).tolist()
+        for collection in (X, y)
+    )
+    return Partitions(X, y, samples, labels, as_sources(samples), as_sources(labels))
 
 
-def _aligned(X: Any, y: Any) -> Any:
-    """Give y in the partitions of X, where lengths are known; or refuse."""
+def _check_one_column(y: Any) -> None:
+    is_frame = isinstance(y, dd.DataFrame) and len(y.columns) != 1
+    is_matrix = isinstance(y, da.Array) and y.ndim != 1 and (y.ndim != 2 or y.shape[1] != 1)
+    if is_frame or is_matrix:
+        raise ParameterError(
+            "{} must have one label per sample, and has {}.",
+            Param("y"),
+            f"{len(y.columns)} columns" if is_frame else f"the shape {y.shape}",
+        )
+
+
+def _align(X: Any, y: Any) -> Any:
+    """Return y in the partitions of X."""
     if isinstance(X, da.Array) and isinstance(y, da.Array):
         known = not np.isnan(X.shape[0]) and not np.isnan(y.shape[0])
         if known and X.shape[0] != y.shape[0]:
-            raise ValueError(f"X has {X.shape[0]} rows and y has {y.shape[0]} labels.")
+            raise ParameterError(
+                "{} has {} samples and {} has {} labels.",
+                Param("X"),
+                str(X.shape[0]),
+                Param("y"),
+                str(y.shape[0]),
+            )
         if known and X.chunks[0] != y.chunks[0]:
             return y.rechunk({0: X.chunks[0]})
-    many = [one.numblocks[0] if isinstance(one, da.Array) else one.npartitions for one in (X, y)]
-    if many[0] == many[1]:
+    both = (X, y)
+    numbers = [
+        part.numblocks[0] if isinstance(part, da.Array) else part.npartitions for part in both
+    ]
+    if numbers[0] == numbers[1]:
         return y
-    known = all(isinstance(one, da.Array) or one.known_divisions for one in (X, y))
-    why = "" if known else ", and their divisions are unknown"
-    raise ValueError(
-        f"X has {many[0]} partitions and y has {many[1]}{why}: their rows can't be matched, so "
-        "take both from one dataframe, or repartition y like X."
+    known = all(isinstance(part, da.Array) or part.known_divisions for part in both)
+    raise ParameterError(
+        "{} has {} partitions and {} has {}{}: samples and labels can't be matched, so take both "
+        "from one dataframe, or repartition y like X.",
+        Param("X"),
+        str(numbers[0]),
+        Param("y"),
+        str(numbers[1]),
+        "" if known else ", and their divisions are unknown",
     )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Seen:
-    """What the first look at a partition tells."""
+class PartitionSummary:
+    """What the first pass computes of a partition."""
 
-    rows: int
-    #: Names and types of its columns.
+    n_samples: int
+    #: Names and types of the columns.
     columns: tuple[tuple[Any, str], ...]
+    #: Sorted labels, and the number of samples of each.
     labels: Labels
     counts: Ints
+    #: None if they are not needed, or the partition is empty.
     moments: Moments | None
 
 
-def look(X: Any, y: Any, number: int, *, scale: bool) -> Seen:
-    """Look at a partition for the first time.
-
-    Parameters
-    ----------
-    X, y
-        Its rows and their labels.
-    number : int
-        Which one it is.
-    scale : bool
-        Whether means and variances will be asked for.
-
-    Returns
-    -------
-    Seen
-    """
-    if len_of(X) != len_of(y):
-        raise ValueError(
-            f"partition {number} of X has {len_of(X)} rows, and that of y {len_of(y)} labels: "
-            "their rows can't be matched, so take both from one dataframe."
+def summarise(X: Any, y: Any, number: int, *, with_moments: bool) -> PartitionSummary:
+    """Check and summarise a partition; `number` is for errors."""
+    n_samples = n_samples_of(X)
+    if n_samples != n_samples_of(y):
+        raise ParameterError(
+            "partition {} of {} has {} samples, and that of {} has {} labels: they can't be "
+            "matched, so take both from one dataframe.",
+            str(number),
+            Param("X"),
+            str(n_samples),
+            Param("y"),
+            str(n_samples_of(y)),
         )
     labels, counts = tally(y, number)
     found = None
-    if scale and len_of(X):
-        values = as_numbers(X, name="X", hint=HINT_SPACE)
+    if with_moments and n_samples:
+        values = as_numbers(X, hint=HINT_SPACE)
         refuse_large(values)
         found = moments(values)
     if hasattr(X, "dtypes"):
         columns = tuple((name, str(kind)) for name, kind in zip(X.columns, X.dtypes, strict=True))
     else:
         columns = tuple((column, str(X.dtype)) for column in range(X.shape[1]))
-    return Seen(len_of(X), columns, labels, counts, found)
+    return PartitionSummary(n_samples, columns, labels, counts, found)
 
 
-def refuse_odd_ones(seen: Sequence[Seen]) -> None:
-    """Refuse partitions whose columns are not those of the others."""
-    filled = [(number, one) for number, one in enumerate(seen) if one.rows]
-    if not filled:
-        return
-    first, like = filled[0]
-    for number, one in filled[1:]:
-        if one.columns == like.columns:
+def check_same_columns(summaries: Sequence[PartitionSummary]) -> None:
+    """Raise an error if partitions differ in the names, order or types of their columns."""
+    filled = [(number, part) for number, part in enumerate(summaries) if part.n_samples]
+    for number, part in filled[1:]:
+        first, like = filled[0]
+        if part.columns == like.columns:
             continue
-        mine, theirs = ([name for name, _ in some.columns] for some in (one, like))
-        if mine != theirs:
-            odd = next((name for name in theirs if name not in mine), None)
-            what = f"lacks the column {odd!r} of" if odd is not None else "has other columns than"
-            raise ValueError(
-                f"partition {number} of X {what} partition {first}: all need the same columns, in "
-                "the same order."
+        names, expected = ([name for name, _ in other.columns] for other in (part, like))
+        if names != expected:
+            lacking = next((name for name in expected if name not in names), None)
+            raise ParameterError(
+                "partition {} of {} {} partition {}: all need the same columns in the same order.",
+                str(number),
+                Param("X"),
+                "has other columns than" if lacking is None else f"lacks the column {lacking!r} of",
+                str(first),
             )
         name, kind = next(
-            pair for pair, other in zip(one.columns, like.columns, strict=True) if pair != other
+            pair for pair, other in zip(part.columns, like.columns, strict=True) if pair != other
         )
-        raise ValueError(
-            f"column {name!r} of X is {kind} in partition {number} and {dict(like.columns)[name]} "
-            f"in partition {first}: give it one type, as X.astype does."
+        raise ParameterError(
+            "column {} of {} is {} in partition {} and {} in partition {}: give it one type, for "
+            "example with X.astype.",
+            repr(name),
+            Param("X"),
+            kind,
+            str(number),
+            dict(like.columns)[name],
+            str(first),
         )
 
 
-def select(part: Any, which: Ints) -> Any:
-    """Give some rows of a partition, in its container."""
-    return part.iloc[which] if hasattr(part, "iloc") else part[which]
+def select(part: Any, positions: Ints) -> Any:
+    """Return some samples of a partition, in its container."""
+    return part.iloc[positions] if hasattr(part, "iloc") else part[positions]
 
 
 def as_collection(parts: Sequence[Any], like: Any, counts: Sequence[int]) -> Any:
-    """Make a collection of delayed parts, of the kind and with the divisions of another."""
+    """Return a collection of delayed parts, with the type and divisions of another collection."""
     if isinstance(like, da.Array):
         arrays = [
             da.from_delayed(part, (count, *like.shape[1:]), meta=like._meta)
@@ -217,15 +230,18 @@ def as_collection(parts: Sequence[Any], like: Any, counts: Sequence[int]) -> Any
     return dd.from_delayed(list(parts), meta=like._meta, divisions=divisions, verify_meta=False)
 
 
-def positions(kept: Sequence[Any], counts: Sequence[int], rows: Sequence[int]) -> Any:
-    """Make an array of row numbers of positions in partitions of so many rows."""
+def to_indices(positions: Sequence[Any], counts: Sequence[int], sizes: Sequence[int]) -> Any:
+    """Return positions in partitions as an array of indices in the whole table.
+
+    `counts` are the numbers of positions, and `sizes` those of samples.
+    """
     arrays = [
-        da.from_delayed(delayed(np.add, pure=False)(which, first), (count,), dtype=np.intp)
-        for which, count, first in zip(kept, counts, starts(rows), strict=True)
+        da.from_delayed(delayed(np.add, pure=False)(where, first), (count,), dtype=np.intp)
+        for where, count, first in zip(positions, counts, offsets(sizes), strict=True)
     ]
     return da.concatenate(arrays)
 
 
-def len_of(some: Any) -> int:
-    """How many rows a container has; a sparse matrix does not tell by its length."""
-    return int(some.shape[0]) if sparse.issparse(some) else len(some)
+def n_samples_of(part: Any) -> int:
+    """Return the number of samples in a container; sparse matrices have no length."""
+    return int(part.shape[0]) if sparse.issparse(part) else len(part)

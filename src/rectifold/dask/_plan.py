@@ -1,211 +1,162 @@
-"""How the work is cut: partitions into blocks, undecided rows into batches, blocks into chains."""
+"""How work is divided: partitions into blocks, queries into batches, blocks into chains of visits.
+
+A query is a sample that is searched for; a visit searches one block for the queries of a batch.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import accumulate, pairwise
 
 from dask.utils import parse_bytes
 
-#: Bytes that a row's number, a distance and a class take.
-FOUND = 24
-#: Chains of visits for each thread of the cluster: one that is late keeps nobody waiting.
-_CHAINS = 2
-#: Visits of a chain, about, where there are batches enough: what is found in one spares looking far
-#: in the next, and what chains found has to be sent and merged.
-_LONG = 8
+from rectifold._core.errors import Param, ParameterError
+
+#: Bytes of a neighbour: its index, distance and class.
+BYTES_PER_NEIGHBOUR = 24
+#: Chains of visits for each thread of the cluster, so that a slow chain leaves no thread idle.
+_CHAINS_PER_THREAD = 2
+#: Approximate length of a chain if there are enough batches. The neighbours found in one visit
+#: bound the search of the next, and the results of every chain have to be sent and merged.
+_VISITS_PER_CHAIN = 8
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Consecutive partitions that are looked at together."""
+    """Consecutive partitions that are searched together."""
 
-    #: Those that hold rows.
+    #: Numbers of the partitions, without empty ones.
     partitions: tuple[int, ...]
-    #: The number of the first row.
+    #: Index of the first sample.
     first: int
-    rows: int
+    n_samples: int
 
 
 @dataclass(frozen=True, slots=True)
 class Slice:
-    """Some of the undecided rows of a block."""
+    """A range of the undecided samples of a block."""
 
     block: int
     begin: int
     end: int
 
+    def __len__(self) -> int:
+        return self.end - self.begin
 
-def bytes_of(block_size: int | str) -> int:
-    """Tell how many bytes are meant, or say that none are."""
+
+def parse_block_size(block_size: int | str) -> int:
+    """Return `block_size` in bytes."""
     try:
         size = parse_bytes(block_size) if isinstance(block_size, str) else int(block_size)
-        # Dask takes a unit alone for one of it, and nothing for a byte.
-        size *= any(one.isdigit() for one in str(block_size))
+        # Dask reads a unit without a number as one of it.
+        size *= any(character.isdigit() for character in str(block_size))
     except (ValueError, OverflowError):
         size = 0
     if size < 1:
-        raise ValueError(
-            f"block_size={block_size!r} is no number of bytes: it must be one, such as '64 MiB'."
+        raise ParameterError(
+            "{} is not a number of bytes: pass one, such as '64 MiB'.",
+            Param("block_size", block_size),
         )
     return int(size)
 
 
-def row_bytes(columns: int) -> int:
-    """Tell how many bytes a row takes: its numbers, its class and its own number."""
-    return 8 * columns + 16
+def bytes_per_sample(n_features: int) -> int:
+    """Return the bytes of a sample: its features, class and index."""
+    return 8 * n_features + 16
 
 
-def blocks(counts: Sequence[int], columns: int, size: int, threads: int) -> list[Block]:
-    """Join small partitions, in their order.
+def make_blocks(counts: Sequence[int], n_features: int, size: int, threads: int) -> list[Block]:
+    """Join partitions, whose sizes are `counts`, to blocks of up to `size` bytes.
 
-    Parameters
-    ----------
-    counts : sequence of int
-        Rows of every partition.
-    columns : int
-        Numbers of a row.
-    size : int
-        Bytes that a block takes at most, unless a single partition takes more.
-    threads : int
-        There are so many blocks at least, as far as there are partitions.
-
-    Returns
-    -------
-    list of Block
-        Without those that are empty.
+    A larger partition is a block by itself. There are at least as many blocks as threads if there
+    are as many partitions. Empty partitions are left out.
     """
-    n = sum(counts)
-    most = max(1, size // row_bytes(columns))
-    cut = []
-    for block in _joined(counts, n, max(threads, -(-n // most))):
-        cut += _parted(block, counts, most)
-    return cut
+    n_samples = sum(counts)
+    largest = max(1, size // bytes_per_sample(n_features))
+    blocks = _join(counts, n_samples, max(threads, -(-n_samples // largest)))
+    return [part for block in blocks for part in _divide(block, counts, largest)]
 
 
-def _parted(block: Block, counts: Sequence[int], most: int) -> list[Block]:
-    """Part a block that is too large, where partitions allow it."""
+def _join(counts: Sequence[int], n_samples: int, n_blocks: int) -> list[Block]:
+    """Join partitions to at most `n_blocks` blocks of about the same size."""
+    blocks: dict[int, Block] = {}
+    for partition, (count, first) in enumerate(zip(counts, offsets(counts), strict=True)):
+        if count:
+            # The block that holds the middle of the partition.
+            number = (2 * first + count) * n_blocks // (2 * n_samples)
+            block = blocks.get(number, Block((), first, 0))
+            blocks[number] = Block(
+                (*block.partitions, partition), block.first, block.n_samples + count
+            )
+    return list(blocks.values())
+
+
+def _divide(block: Block, counts: Sequence[int], largest: int) -> list[Block]:
+    """Divide a block with more than `largest` samples between partitions."""
+    if block.n_samples <= largest:
+        return [block]
     parts: list[Block] = []
     first = block.first
     for partition in block.partitions:
-        rows, last = counts[partition], parts[-1] if parts else None
-        if last is not None and last.rows + rows <= most:
-            parts[-1] = Block((*last.partitions, partition), last.first, last.rows + rows)
+        count = counts[partition]
+        if parts and parts[-1].n_samples + count <= largest:
+            last = parts[-1]
+            parts[-1] = Block((*last.partitions, partition), last.first, last.n_samples + count)
         else:
-            parts.append(Block((partition,), first, rows))
-        first += rows
-    return [block] if block.rows <= most else parts
+            parts.append(Block((partition,), first, count))
+        first += count
+    return parts
 
 
-def _joined(counts: Sequence[int], n: int, number: int) -> list[Block]:
-    """Join partitions to at most so many blocks, about equally large."""
-    cut: dict[int, Block] = {}
-    for partition, (rows, first) in enumerate(zip(counts, starts(counts), strict=True)):
-        if rows:
-            # Where its middle is.
-            which = (2 * first + rows) * number // (2 * n)
-            so_far = cut.get(which, Block((), first, 0))
-            cut[which] = Block((*so_far.partitions, partition), so_far.first, so_far.rows + rows)
-    return list(cut.values())
+def make_batches(undecided: Sequence[int], k: int, n_features: int, size: int) -> list[list[Slice]]:
+    """Divide the undecided samples, counted for each block, into batches of about the same size.
 
-
-def batches(undecided: Sequence[int], k: int, columns: int, size: int) -> list[list[Slice]]:
-    """Cut undecided rows, in their order, into parts that are searched for together.
-
-    Parameters
-    ----------
-    undecided : sequence of int
-        How many rows every block has.
-    k : int
-        Neighbours per row.
-    columns : int
-        Numbers of a row.
-    size : int
-        Bytes that the rows of a batch, and that what is found for them, take at most.
-
-    Returns
-    -------
-    list of list of Slice
-        About equally large ones.
+    Neither the samples of a batch nor their k neighbours take more than `size` bytes.
     """
     total = sum(undecided)
-    most = max(1, size // max(FOUND * k, row_bytes(columns)))
-    number = -(-total // most)
+    largest = max(1, size // max(BYTES_PER_NEIGHBOUR * k, bytes_per_sample(n_features)))
+    number = -(-total // largest)
     ends = [total * (batch + 1) // number for batch in range(number)]
-    cut: list[list[Slice]] = [[] for _ in ends]
+    batches: list[list[Slice]] = [[] for _ in ends]
     at = batch = 0
-    for block, rows in enumerate(undecided):
+    for block, count in enumerate(undecided):
         begin = 0
-        while begin < rows:
-            end = min(rows, begin + ends[batch] - at)
-            cut[batch].append(Slice(block, begin, end))
+        while begin < count:
+            end = min(count, begin + ends[batch] - at)
+            batches[batch].append(Slice(block, begin, end))
             at, begin = at + end - begin, end
             batch += at == ends[batch]
-    return cut
+    return batches
 
 
-def rounds(
-    batches: Sequence[list[Slice]], visits: int, threads: int
+def make_rounds(
+    batches: Sequence[list[Slice]], n_visits: int, threads: int
 ) -> list[tuple[Sequence[list[Slice]], int]]:
-    """Tell which batches are searched for at a time, and in how many chains of visits each.
+    """Return the batches that are searched for at the same time, and the chains of each of them.
 
-    Parameters
-    ----------
-    batches : sequence of list of Slice
-        All of them.
-    visits : int
-        How many blocks are visited for each.
-    threads : int
-        How many tasks run at a time.
-
-    Returns
-    -------
-    list of (list of list of Slice, int)
-        So many batches that all threads have work and chains are long, as far as there are batches
-        and blocks for that.
+    `n_visits` is the number of blocks that are visited for each batch, and `threads` the number of
+    tasks that run at the same time.
     """
-    chains = _CHAINS * threads
-    number = -(-len(batches) // -(-chains // max(1, visits // _LONG)))
+    n_chains = _CHAINS_PER_THREAD * threads
+    number = -(-len(batches) // -(-n_chains // max(1, n_visits // _VISITS_PER_CHAIN)))
     edges = [len(batches) * at // max(1, number) for at in range(number + 1)]
     groups = [batches[begin:end] for begin, end in pairwise(edges)]
-    return [(group, -(-chains // len(group))) for group in groups]
+    return [(group, -(-n_chains // len(group))) for group in groups]
 
 
-def chains(
-    number: int, count: int, batch: Sequence[Slice], most: int | None = None
+def make_chains(
+    n_blocks: int, n_chains: int, batch: Sequence[Slice], n_visits: int | None = None
 ) -> list[list[int]]:
-    """Deal blocks out to chains, which visit theirs one after the other.
+    """Distribute the blocks that are visited for a batch among chains, at most `n_chains`.
 
-    Parameters
-    ----------
-    number : int
-        How many blocks there are.
-    count : int
-        How many chains, at most.
-    batch : sequence of Slice
-        Who is searched for. Blocks beside theirs come first: where rows that are near each other
-        lie near each other, what is found there spares looking far in the others.
-    most : int or None
-        Visit so many of them only.
-
-    Returns
-    -------
-    list of list of int
+    Blocks near those of the batch come first: if near samples have near indices, the neighbours
+    found there bound the search in the others. `n_visits` limits the number of blocks.
     """
     middle = (batch[0].block + batch[-1].block) / 2
-    order = sorted(range(number), key=lambda block: abs(block - middle))[:most]
-    count = min(len(order), count)
-    return [order[start::count] for start in range(count)]
+    order = sorted(range(n_blocks), key=lambda block: abs(block - middle))[:n_visits]
+    n_chains = min(len(order), n_chains)
+    return [order[start::n_chains] for start in range(n_chains)]
 
 
-def overlapping(edges: Sequence[tuple[int, int]], first: int, stop: int) -> list[int]:
-    """Tell which of some ranges of row numbers, in order, hold rows of [first, stop)."""
-    return [n for n, (begin, end) in enumerate(edges) if begin < stop and end > first]
-
-
-def starts(counts: Sequence[int]) -> list[int]:
-    """The number of the first row of every partition."""
-    first, found = 0, []
-    for rows in counts:
-        found.append(first)
-        first += rows
-    return found
+def offsets(counts: Sequence[int]) -> list[int]:
+    """Return the index of the first sample of every partition."""
+    return [0, *accumulate(counts)][:-1]

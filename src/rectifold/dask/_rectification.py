@@ -1,4 +1,4 @@
-"""Rectification: the record of one run on a cluster, its rows as collections of Dask."""
+"""Rectification: the record of a run on a cluster, with collections of Dask."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
@@ -10,13 +10,12 @@ import numpy as np
 import numpy.typing as npt
 from dask import delayed
 
-from rectifold._core.rectification import Rectification as OnOneMachine
+from rectifold._core.rectification import Rectification as RectificationInMemory
 from rectifold._core.rectification import changed
 from rectifold._core.rules import (
     DECISIONS,
     REASONS,
     REMOVED,
-    SPARED,
     Decisions,
     Thresholds,
     allowances,
@@ -27,9 +26,10 @@ from rectifold._core.target import Labels, Target, codes_of
 from rectifold._core.utils import Floats, Ints
 from rectifold._core.votes import Votes, certain
 from rectifold.dask import _tasks
-from rectifold.dask._cluster import Cluster, refuse_lost
-from rectifold.dask._partitions import Parts
-from rectifold.dask._plan import overlapping, starts
+from rectifold.dask._cluster import Cluster, check_available
+from rectifold.dask._partitions import Partitions
+from rectifold.dask._plan import offsets
+from rectifold.dask._search import Searched
 from rectifold.dask._tasks import Outcome, Rules
 
 _VOTES = tuple(field.name for field in fields(Votes))
@@ -37,31 +37,32 @@ _VOTES = tuple(field.name for field in fields(Votes))
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class Rectification:
-    """The record of one run of `rectifold.dask.GMR`: for every row, what happened and why.
+    """The record of a run of `rectifold.dask.GMR`: the decision on every sample and its reason.
 
-    What there is for every row is a dask.array with the partitions of the table, computed when
-    asked for; what is counted is there already.
+    It is `GMR.rectification_`. Arrays with one entry per sample are dask arrays with the
+    partitions of the input, computed when needed. Counts are available at once.
 
     Attributes
     ----------
     classes : ndarray of shape (n_classes,)
         The labels, sorted.
-    label, predicted : dask.array.Array of shape (n_rows,)
-        The row's own label, and the one its neighbours predict.
-    confidence : dask.array.Array of shape (n_rows,)
-        The vote for the row's own class.
-    majority_confidence : dask.array.Array of shape (n_rows,)
+    label, predicted : dask.array.Array of shape (n_samples,)
+        The label of each sample, and the one that its neighbours predict.
+    confidence : dask.array.Array of shape (n_samples,)
+        The vote for the sample's own class.
+    majority_confidence : dask.array.Array of shape (n_samples,)
         The vote for the majority class.
-    decision : dask.array.Array of shape (n_rows,)
-        "kept", "removed", or "spared" (a candidate that a cap let stay).
-    reason : dask.array.Array of shape (n_rows,)
-        "intrusion", "ambiguity" or "deep noise" for removed and spared rows, else "".
-    removed, spared : dask.array.Array of bool of shape (n_rows,)
+    decision : dask.array.Array of shape (n_samples,)
+        "kept", "removed", or "spared" (a candidate kept because of a cap).
+    reason : dask.array.Array of shape (n_samples,)
+        "intrusion", "ambiguity" or "deep noise" for removed and spared samples, else "".
+    removed, spared : dask.array.Array of bool of shape (n_samples,)
         The same as masks.
-    certified : dask.array.Array of bool of shape (n_rows,)
-        Rows whose neighbours were proved, not searched, to carry the row's own label.
+    certified : dask.array.Array of bool of shape (n_samples,)
+        Samples whose neighbours were proved, without a search, to carry the sample's own
+        label.
     accuracy : None
-        All neighbours are the true ones.
+        All neighbours are exact.
 
     See Also
     --------
@@ -89,75 +90,83 @@ class Rectification:
     448      0          1  removed
     957      0          1  removed
 
-    Other thresholds need no new search, and a record that fits in memory can be brought here:
+    Other thresholds need no new search, and a record that fits in memory can be gathered:
 
-    >>> here = record.redecide(gamma=0).compute()
-    >>> here.removed.nonzero()[0]
+    >>> in_memory = record.redecide(gamma=0).compute()
+    >>> in_memory.removed.nonzero()[0]
     array([323, 448, 957])
     """
 
-    classes: Labels
-    sizes: Ints
-    _thresholds: Thresholds
-    _setting: Setting
-    # The table, and how many rows each partition has.
-    parts: Parts
-    counts: tuple[int, ...]
-    # What became of rows without a certificate, and which rows those are: see `line.Searched`.
-    outcomes: list[Any]
-    edges: list[tuple[int, int]]
-    n_certified: int
-    # See `rectifold._core.rectification.count_fates`.
-    fates: Ints
+    _rules: Rules
+    _partitions: Partitions
+    # Sizes of the partitions.
+    _counts: tuple[int, ...]
+    # The outcomes hold decisions.
+    _searched: Searched
+    # The result of `count_fates`.
+    _fates: Ints
+
+    @property
+    def _thresholds(self) -> Thresholds:
+        return self._rules.thresholds
+
+    @property
+    def _setting(self) -> Setting:
+        return self._rules.setting
+
+    @property
+    def classes(self) -> Labels:
+        """The labels, sorted."""
+        return self._rules.classes
 
     @property
     def label(self) -> Any:
-        """The label of every row."""
+        """The label of every sample."""
         return self._array("label", self.classes.dtype)
 
     @property
     def predicted(self) -> Any:
-        """The label that the neighbours of every row predict."""
+        """The label that the neighbours of every sample predict."""
         return self._array("predicted", self.classes.dtype)
 
     @property
     def confidence(self) -> Any:
-        """The vote for every row's own class."""
+        """The vote for every sample's own class."""
         return self._array("confidence", np.float64)
 
     @property
     def majority_confidence(self) -> Any:
-        """The vote for the majority class at every row."""
+        """The vote for the majority class at every sample."""
         return self._array("majority_confidence", np.float64)
 
     @property
     def decision(self) -> Any:
-        """What happened to every row: "kept", "removed" or "spared"."""
+        """The decision on every sample: "kept", "removed" or "spared"."""
         return self._array("decision", np.array(DECISIONS).dtype)
 
     @property
     def reason(self) -> Any:
-        """Why: "intrusion", "ambiguity", "deep noise", or "" for rows never in question."""
+        """The reason: "intrusion", "ambiguity", "deep noise", or "" for other samples."""
         return self._array("reason", np.array(REASONS).dtype)
 
     @property
     def removed(self) -> Any:
-        """Mask of the rows that went."""
+        """Mask of the removed samples."""
         return self._array("removed", np.bool_)
 
     @property
     def spared(self) -> Any:
-        """Mask of the candidates that a cap let stay."""
+        """Mask of the candidates that were kept because of a cap."""
         return self._array("spared", np.bool_)
 
     @property
     def certified(self) -> Any:
-        """Mask of the rows that hold a certificate."""
+        """Mask of the samples with a certificate."""
         return self._array("certified", np.bool_)
 
     @property
     def accuracy(self) -> None:
-        """None: all neighbours are the true ones."""
+        """None: all neighbours are exact."""
         return
 
     def redecide(
@@ -167,25 +176,26 @@ class Rectification:
         beta: float | None = None,
         gamma: float | None = None,
     ) -> "Rectification":
-        """Apply other thresholds to the same votes, without any new search.
+        """Apply other thresholds to the same votes, without a new search.
 
         Parameters
         ----------
         alpha, beta, gamma : float or None
-            As for `rectifold.GMR`; None leaves a threshold as it was.
+            As for `rectifold.GMR`; None keeps the present threshold.
 
         Returns
         -------
         Rectification
-            What `GMR` with these thresholds would have recorded.
+            The record that `GMR` with these thresholds would have made.
         """
         thresholds = changed(self._thresholds, alpha=alpha, beta=beta, gamma=gamma)
-        refuse_lost(self.outcomes)
-        outcomes, fates = decide(Cluster(), self.outcomes, self.sizes, thresholds, self._setting)
-        return replace(self, _thresholds=thresholds, outcomes=outcomes, fates=fates)
+        check_available(self._searched.outcomes)
+        rules = replace(self._rules, thresholds=thresholds)
+        searched, fates = decide(Cluster(), self._searched, rules)
+        return replace(self, _rules=rules, _searched=searched, _fates=fates)
 
     def summary(self) -> dict[str, Any]:
-        """Count what happened.
+        """Return counts of decisions, and how the run was made.
 
         Returns
         -------
@@ -194,237 +204,208 @@ class Rectification:
         """
         return facts(
             self.classes,
-            self.sizes,
-            self.fates,
+            self._rules.sizes,
+            self._fates,
             self._thresholds,
             self._setting,
-            certified=self.n_certified,
+            certified=self._searched.n_certified,
         )
 
     def to_frame(self) -> Any:
-        """Give one line per row of the data: label, votes, decision and reason.
+        """Return a frame with the label, votes, decision and reason of every sample.
 
         Returns
         -------
         dask.dataframe.DataFrame
             Columns row, label, predicted, confidence, majority_confidence, decision,
-            reason; with the partitions of the data, and their index, if those are a dataframe.
+            reason; with the partitions of the input, and its index if it is a dataframe.
         """
-        classes = delayed(self.classes, pure=False)
-        first = starts(self.counts)
+        first, X = offsets(self._counts), self._partitions.X
         parts = [
-            delayed(_frame, pure=False)(told, at, rows, classes)
-            for told, at, rows in zip(self.told(), first, self.parts.rows, strict=True)
+            delayed(_frame, pure=False)(record, begin, samples)
+            for record, begin, samples in zip(
+                records_by_partition(self), first, self._partitions.samples, strict=True
+            )
         ]
-        if isinstance(self.parts.X, da.Array):
-            divisions: Any = (*first, max(first[-1], sum(self.counts) - 1))
+        if isinstance(X, da.Array):
+            divisions: Any = (*first, max(first[-1], sum(self._counts) - 1))
         else:
-            divisions = self.parts.X.divisions if self.parts.X.known_divisions else None
-        nothing = _tell(self.classes[:0], 0, [], self.classes, self.sizes)
-        like = _frame(nothing, 0, self.parts.empty, self.classes)
-        return dd.from_delayed(parts, meta=like, divisions=divisions, verify_meta=False)
+            divisions = X.divisions if X.known_divisions else None
+        meta = _frame(_record(self.classes[:0], 0, [], self._rules), 0, self._partitions.empty)
+        return dd.from_delayed(parts, meta=meta, divisions=divisions, verify_meta=False)
 
-    def compute(self) -> OnOneMachine:
-        """Bring the whole record to this machine.
+    def compute(self) -> RectificationInMemory:
+        """Gather the whole record in the memory of this process.
 
         Returns
         -------
         rectifold.Rectification
-            Equal to that of `rectifold.GMR`, for tables whose record fits in memory: some 60 bytes
-            a row. Its report needs ``X=``.
+            Equal to that of `rectifold.GMR`, for tables whose record fits in memory: about 60
+            bytes per sample. Its report needs ``X=``.
         """
-        told = Cluster().gather(self.told())
-        together = {name: np.concatenate([one[name] for one in told]) for name in told[0]}
-        codes = together["code"]
-        values = self.classes[codes]
-        index = None
-        if not isinstance(self.parts.X, da.Array):
-            index = self.parts.X.index.compute()
-        return OnOneMachine(
-            Target(values, self.classes, codes, self.sizes),
-            Votes(**{name: together[name] for name in _VOTES}),
-            Decisions(together["decision"], together["reason"]),
+        parts = Cluster().compute(records_by_partition(self))
+        X = self._partitions.X
+
+        def joined(attribute: str, name: str) -> npt.NDArray[Any]:
+            return np.concatenate([getattr(getattr(part, attribute), name) for part in parts])
+
+        codes = joined("_target", "codes")
+        return RectificationInMemory(
+            Target(self.classes[codes], self.classes, codes, self._rules.sizes),
+            Votes(**{name: joined("_votes", name) for name in _VOTES}),
+            Decisions(joined("_decisions", "decision"), joined("_decisions", "reason")),
             self._thresholds,
             self._setting,
-            together["certified"],
-            index,
+            np.concatenate([part.certified for part in parts]),
+            None if isinstance(X, da.Array) else X.index.compute(),
         )
 
-    def kept(self, cluster: Cluster) -> tuple[list[Any], list[int]]:
-        """Positions of the rows that stay, in each partition, where they lie; and how many.
-
-        :meta private:
-        """
-        positions = [
-            delayed(_kept, pure=False)(rows, first, some)
-            for rows, first, some in self._by_partition()
-        ]
-        positions = cluster.keep(positions)
-        return positions, cluster.gather([delayed(len, pure=False)(one) for one in positions])
-
     def __repr__(self) -> str:
-        """Show counts per class and reason as a small table."""
+        """Return counts per class and reason as a small table."""
         return as_table(self.summary())
-
-    def _by_partition(self) -> list[tuple[int, int, list[Any]]]:
-        """For each partition its rows, its first row, and the outcomes that tell of it."""
-        refuse_lost(self.outcomes)
-        found = []
-        for rows, first in zip(self.counts, starts(self.counts), strict=True):
-            which = overlapping(self.edges, first, first + rows)
-            found.append((rows, first, [self.outcomes[number] for number in which]))
-        return found
-
-    def told(self) -> list[Any]:
-        """All that there is to tell of each partition's rows, as tasks: see `column`.
-
-        :meta private:
-        """
-        classes, sizes = (delayed(one, pure=False) for one in (self.classes, self.sizes))
-        return [
-            delayed(_tell, pure=False)(labels, first, some, classes, sizes)
-            for labels, (_, first, some) in zip(
-                self.parts.labels, self._by_partition(), strict=True
-            )
-        ]
 
     def _array(self, name: str, dtype: npt.DTypeLike) -> Any:
         arrays = [
-            da.from_delayed(
-                delayed(column, pure=False)(told, name, self.classes), (rows,), dtype=dtype
-            )
-            for told, rows in zip(self.told(), self.counts, strict=True)
+            da.from_delayed(delayed(getattr, pure=False)(record, name), (count,), dtype=dtype)
+            for record, count in zip(records_by_partition(self), self._counts, strict=True)
         ]
         return da.concatenate(arrays)
 
 
-def decide(
-    cluster: Cluster, outcomes: Sequence[Any], sizes: Ints, thresholds: Thresholds, setting: Setting
-) -> tuple[list[Any], Ints]:
-    """Apply the rules to votes that lie on the cluster.
+def records_by_partition(record: Rectification) -> list[Any]:
+    """Return tasks that each make the `rectifold.Rectification` of one partition."""
+    rules = delayed(record._rules, pure=False)
+    return [
+        delayed(_record, pure=False)(labels, first, outcomes, rules)
+        for labels, (_, first, outcomes) in zip(
+            record._partitions.labels, _outcomes_by_partition(record), strict=True
+        )
+    ]
 
-    Only the suspects of classes of which more would go than may are brought here: 24 bytes each.
 
-    Parameters
-    ----------
-    cluster : Cluster
-        Who does the work.
-    outcomes : sequence of Delayed
-        `stages.Outcome`, in the order of rows.
-    sizes : ndarray of shape (n_classes,)
-        Rows per class.
-    thresholds : Thresholds
-        What the rules compare votes with.
-    setting : Setting
-        Which classes are strict, which protected.
+def kept_positions(record: Rectification, cluster: Cluster) -> tuple[list[Any], list[int]]:
+    """Return the positions of the kept samples in each partition, on the cluster, and counts."""
+    positions = cluster.persist(
+        [
+            delayed(_kept, pure=False)(count, first, outcomes)
+            for count, first, outcomes in _outcomes_by_partition(record)
+        ]
+    )
+    return positions, cluster.compute([delayed(len, pure=False)(part) for part in positions])
 
-    Returns
-    -------
-    outcomes : list of Delayed
-        The same with decisions.
-    fates : ndarray
-        See `rectifold._core.rectification.count_fates`.
+
+def _outcomes_by_partition(record: Rectification) -> list[tuple[int, int, list[Any]]]:
+    """Return the size, first index and outcomes of each partition."""
+    searched = record._searched
+    check_available(searched.outcomes)
+    return [
+        (
+            count,
+            first,
+            [
+                outcome
+                for outcome, (begin, end) in zip(searched.outcomes, searched.edges, strict=True)
+                if begin < first + count and end > first
+            ],
+        )
+        for count, first in zip(record._counts, offsets(record._counts), strict=True)
+    ]
+
+
+def decide(cluster: Cluster, searched: Searched, rules: Rules) -> tuple[Searched, Ints]:
+    """Apply the rules to votes on the cluster.
+
+    Return the search with the decisions in its outcomes, and the result of `count_fates`. Only the
+    candidates of classes with more candidates than may be removed are gathered: 24 bytes each.
     """
-    n_classes = len(sizes)
-    rules = Rules(sizes, setting.strict, setting.protected, thresholds)
-    found = cluster.keep([delayed(_tasks.suspect, pure=False)(one, rules) for one in outcomes])
-    counted = cluster.gather([delayed(_tasks.counted, pure=False)(one, n_classes) for one in found])
+    outcomes, n_classes = searched.outcomes, len(rules.sizes)
+    found = cluster.persist(
+        [delayed(_tasks.find_suspects, pure=False)(outcome, rules) for outcome in outcomes]
+    )
+    counted = cluster.compute(
+        [delayed(_tasks.count_by_class, pure=False)(part, n_classes) for part in found]
+    )
     counts: Ints = sum(counted, np.zeros(n_classes, np.intp))
     allowed = allowances(
         counts,
-        sizes,
-        setting.strict,
-        setting.protected,
-        thresholds,
-        keep_floor=setting.keep_floor,
+        rules.sizes,
+        rules.setting.strict,
+        rules.setting.protected,
+        rules.thresholds,
+        keep_floor=rules.setting.keep_floor,
     )
-    staying: list[list[Ints]] = [[np.empty(0, dtype=np.intp)] for _ in outcomes]
+    spared: list[list[Ints]] = [[np.empty(0, dtype=np.intp)] for _ in outcomes]
     for code in range(n_classes):
         if counts[code] > allowed[code]:
-            parts = cluster.gather(
-                [delayed(_tasks.of_class, pure=False)(one, code) for one in found]
+            parts = cluster.compute(
+                [delayed(_tasks.of_class, pure=False)(part, code) for part in found]
             )
-            for batch, spared in enumerate(_spared(parts, allowed[code])):
-                staying[batch].append(spared)
-    decided = cluster.keep(
+            for batch, positions in enumerate(_spare(parts, allowed[code])):
+                spared[batch].append(positions)
+    decided = cluster.persist(
         [
-            delayed(_tasks.decided, pure=False)(outcome, suspects, np.concatenate(spared))
-            for outcome, suspects, spared in zip(outcomes, found, staying, strict=True)
+            delayed(_tasks.apply_decisions, pure=False)(outcome, part, np.concatenate(positions))
+            for outcome, part, positions in zip(outcomes, found, spared, strict=True)
         ]
     )
-    fates = cluster.gather([delayed(_fates, pure=False)(one, n_classes) for one in decided])
-    nobody = np.zeros((n_classes, len(DECISIONS), len(REASONS)), dtype=np.intp)
-    return decided, sum(fates, nobody)
+    fates = cluster.compute([delayed(_fates, pure=False)(part, n_classes) for part in decided])
+    none = np.zeros((n_classes, len(DECISIONS), len(REASONS)), dtype=np.intp)
+    return replace(searched, outcomes=decided), sum(fates, none)
 
 
-def _spared(parts: Sequence[tuple[Ints, Floats, Floats]], allowed: int) -> list[Ints]:
-    """Tell for each part which of the suspects of a class stay, as so many may go."""
+def _spare(parts: Sequence[tuple[Ints, Floats, Floats]], allowed: int) -> list[Ints]:
+    """Return for each batch the candidates of a class that are kept if `allowed` are removed."""
     suspicion, depth = (np.concatenate([part[at] for part in parts]) for at in (1, 2))
-    stays = np.ones(len(suspicion), dtype=bool)
-    stays[first_to_go(suspicion, depth, allowed)] = False
+    is_spared = np.ones(len(suspicion), dtype=bool)
+    is_spared[first_to_go(suspicion, depth, allowed)] = False
     ends = np.cumsum([len(rows) for rows, _, _ in parts])[:-1]
-    return [rows[some] for (rows, _, _), some in zip(parts, np.split(stays, ends), strict=True)]
+    masks = np.split(is_spared, ends)
+    return [rows[mask] for (rows, _, _), mask in zip(parts, masks, strict=True)]
+
+
+def _decisions_of(outcome: Outcome) -> Decisions:
+    assert outcome.decisions is not None
+    return outcome.decisions
 
 
 def _fates(outcome: Outcome, n_classes: int) -> Ints:
-    assert outcome.decisions is not None
-    return count_fates(outcome.codes, outcome.decisions, n_classes)
+    return count_fates(outcome.codes, _decisions_of(outcome), n_classes)
 
 
-def _kept(rows: int, first: int, outcomes: Sequence[Outcome]) -> Ints:
-    stays = np.ones(rows, dtype=bool)
+def _kept(count: int, first: int, outcomes: Sequence[Outcome]) -> Ints:
+    kept = np.ones(count, dtype=bool)
     for outcome in outcomes:
-        part = outcome.between(first, first + rows)
-        assert outcome.decisions is not None
-        gone = outcome.decisions.decision[part] == REMOVED
-        stays[outcome.ids[part][gone] - first] = False
-    return np.flatnonzero(stays)
+        part = outcome.between(first, first + count)
+        removed = _decisions_of(outcome).decision[part] == REMOVED
+        kept[outcome.ids[part][removed] - first] = False
+    return np.flatnonzero(kept)
 
 
-def _tell(
-    labels: Any, first: int, outcomes: Sequence[Outcome], classes: Labels, sizes: Ints
-) -> dict[str, Any]:
-    """All that there is to tell of the rows of a partition."""
-    codes = codes_of(labels, classes)
-    votes = certain(codes, sizes)
-    decision, reason = (np.zeros(len(codes), dtype=np.int8) for _ in range(2))
+def _record(
+    labels: Any, first: int, outcomes: Sequence[Outcome], rules: Rules
+) -> RectificationInMemory:
+    """Return the record of a partition whose first sample has the index `first`."""
+    codes = codes_of(labels, rules.classes)
+    votes = certain(codes, rules.sizes)
+    decisions = Decisions(np.zeros(len(codes), dtype=np.int8), np.zeros(len(codes), dtype=np.int8))
     certified = np.ones(len(codes), dtype=bool)
     for outcome in outcomes:
         part = outcome.between(first, first + len(codes))
         at = outcome.ids[part] - first
         votes.put(at, Votes(**{name: getattr(outcome.votes, name)[part] for name in _VOTES}))
-        assert outcome.decisions is not None
-        decision[at], reason[at] = (
-            outcome.decisions.decision[part],
-            outcome.decisions.reason[part],
-        )
+        decided = _decisions_of(outcome)
+        decisions.decision[at], decisions.reason[at] = decided.decision[part], decided.reason[part]
         certified[at] = False
-    return {
-        "code": codes,
-        **{name: getattr(votes, name) for name in _VOTES},
-        "decision": decision,
-        "reason": reason,
-        "certified": certified,
-    }
+    target = Target(rules.classes[codes], rules.classes, codes, rules.sizes)
+    return RectificationInMemory(
+        target, votes, decisions, rules.thresholds, rules.setting, certified
+    )
 
 
-def column(told: dict[str, Any], name: str, classes: Labels) -> Any:
-    """Give one of the arrays of a record, for the rows of a partition."""
-    if name in ("label", "predicted"):
-        return classes[told["code" if name == "label" else name]]
-    if name in ("removed", "spared"):
-        return told["decision"] == (REMOVED if name == "removed" else SPARED)
-    if name in ("decision", "reason"):
-        return np.array(DECISIONS if name == "decision" else REASONS)[told[name]]
-    return told[name]
-
-
-def _frame(told: dict[str, Any], first: int, X: Any, classes: Labels) -> Any:
+def _frame(record: RectificationInMemory, first: int, X: Any) -> Any:
     import pandas as pd
 
-    index = getattr(X, "index", pd.RangeIndex(first, first + len(told["code"])))
-    columns = ("label", "predicted", "confidence", "majority_confidence", "decision", "reason")
-    rows = {"row": np.arange(first, first + len(told["code"]))}
-    return pd.DataFrame(
-        {**rows, **{name: column(told, name, classes) for name in columns}}, index=index
-    )
+    index = getattr(X, "index", pd.RangeIndex(first, first + len(record.certified)))
+    frame = replace(record, _index=index).to_frame()
+    frame["row"] += first
+    return frame

@@ -8,16 +8,12 @@ import numpy as np
 from dask import delayed
 from dask.utils import format_bytes
 from sklearn.base import _fit_context
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import validate_data
 
 from rectifold import sampler
-from rectifold._core.pipeline import (
-    Settings,
-    check_enough,
-    describe,
-    warn_of_classes,
-)
+from rectifold._core.errors import Param, ParameterError, ParameterWarning
+from rectifold._core.pipeline import Settings, check_enough, describe, warn_of_classes
 from rectifold._core.rules import REMOVED
 from rectifold._core.space import EXACT_METRICS, resolve_metric
 from rectifold._core.target import Labels, join
@@ -25,23 +21,33 @@ from rectifold._core.utils import Ints, timed
 from rectifold._core.votes import size_order
 from rectifold._engines import GPU
 from rectifold._engines.options import engine_name
-from rectifold.dask import _spaces
 from rectifold.dask._cluster import Cluster
-from rectifold.dask._partitions import Parts, Seen, look, positions, refuse_odd_ones, split
-from rectifold.dask._pipeline import Line
-from rectifold.dask._plan import bytes_of
-from rectifold.dask._rectification import Rectification, decide
-from rectifold.dask._spaces import Fitted
-from rectifold.dask._tasks import Geometry
+from rectifold.dask._partitions import (
+    Partitions,
+    PartitionSummary,
+    check_same_columns,
+    split,
+    summarise,
+    to_indices,
+)
+from rectifold.dask._plan import parse_block_size
+from rectifold.dask._rectification import Rectification, decide, kept_positions
+from rectifold.dask._search import BlockSearch
+from rectifold.dask._spaces import FittedSpace, check_space, fit_scaler, fit_task, needs_moments
+from rectifold.dask._tasks import Geometry, Rules
 from rectifold.sampler import check_no_metadata, settings_of
+
+#: The engines and metrics that search one part of a table at a time.
+_ENGINES = ("auto", "exact", "gpu")
+_METRICS = ("auto", *EXACT_METRICS, "l2", "minkowski", "p")
 
 
 class GMR(sampler.GMR):
     """Clean imbalanced data by Geometric Manifold Rectification, on a Dask cluster.
 
     Kept samples, votes and decisions are those of :class:`rectifold.GMR`, bit for bit,
-    whatever the partitions. The work is done by the current :class:`distributed.Client`,
-    or without one by the scheduler of this process. No stage needs the table in one
+    whatever the partitions. The current :class:`distributed.Client` does the work, or
+    without one the scheduler of this process. No stage needs the whole table in one
     place: the small classes are sent to every worker, most samples are decided in their
     own partition, and only the others are searched for in all partitions.
 
@@ -66,7 +72,8 @@ class GMR(sampler.GMR):
 
     engine : {"auto", "exact", "gpu"} or GPU, default="auto"
         The neighbour search of a worker within a block. All give the same result. "auto"
-        uses a GPU if PyTorch sees one on the worker and there is enough work for it.
+        uses a GPU if PyTorch sees one on the worker and there is enough work for it. The
+        approximate search is not offered.
 
     random_state : int, RandomState instance or None, default=0
         Controls the choice of the samples that a space is fitted on.
@@ -76,14 +83,14 @@ class GMR(sampler.GMR):
         thread for each core.
 
     space_sample : int, default=100_000
-        See `space`. A table with no more samples is used as a whole.
+        See `space`. All samples of a table that has no more are used.
 
     block_size : int or str, default="64 MiB"
-        Maximum size of a piece of work: partitions that are searched together (a larger
-        partition is searched as it is), the samples of all classes but the largest,
-        which are sent to every worker, and undecided samples that are searched for
-        together. A thread of a worker needs about twelve times as much memory, in
-        addition to what Python and its libraries take.
+        Maximum size of a piece of work: of partitions that are searched together (a
+        larger partition is searched as it is), of the samples of all classes but the
+        largest, which are sent to every worker, and of undecided samples that are
+        searched for together. A thread of a worker needs about twelve times as much
+        memory, in addition to that of Python and its libraries.
 
     Attributes
     ----------
@@ -102,8 +109,8 @@ class GMR(sampler.GMR):
     space_ : transformer or None
         The fitted space.
 
-    space_rows_ : int
-        Number of samples that it was fitted on; 0 without a space.
+    space_n_samples_ : int
+        Number of samples that `space_` was fitted on; 0 without a space.
 
     n_features_in_ : int
         Number of features seen during `fit_resample`.
@@ -118,7 +125,7 @@ class GMR(sampler.GMR):
 
     Notes
     -----
-    `X` is read once for every stage: to count, to collect the small classes, to find
+    `X` is read once for every stage: to count, to gather the small classes, to find
     certificates, for every batch of undecided samples, and when the result is computed.
     Call ``X.persist()`` before if computing it takes long and the cluster can hold it.
 
@@ -159,8 +166,7 @@ class GMR(sampler.GMR):
     _parameter_constraints: dict[str, Any] = {  # noqa: RUF012
         **sampler.GMR._parameter_constraints,
         "n_neighbors": [Interval(numbers.Integral, 1, None, closed="left")],
-        "metric": [StrOptions({"auto", "l2", "minkowski", "p", *EXACT_METRICS})],
-        "engine": [StrOptions({"auto", "exact", "gpu"}), GPU],
+        "metric": [str],
         "space_sample": [Interval(numbers.Integral, 1, None, closed="left")],
         "block_size": [Interval(numbers.Integral, 1, None, closed="left"), str],
     }
@@ -254,12 +260,11 @@ class GMR(sampler.GMR):
 
     def _fit_resample(self, X: Any, y: Any) -> tuple[Any, Any]:
         settings = settings_of(self)
-        parts = self._split(X, y)
+        partitions = self._split(X, y)
         cluster = Cluster()
         seconds: dict[str, float] = {}
-        seen, classes, sizes, fitted = self._first_pass(cluster, parts, settings, seconds)
-        counts = [one.rows for one in seen]
-        self.metric_ = str(resolve_metric(self.metric, fitted.columns, self.metric_threshold))
+        counts, classes, sizes, fitted = self._first_pass(cluster, partitions, settings, seconds)
+        self.metric_ = str(resolve_metric(self.metric, fitted.n_features, self.metric_threshold))
         k = int(self.n_neighbors)
         geometry = Geometry(
             classes,
@@ -272,85 +277,89 @@ class GMR(sampler.GMR):
             self.engine.device if isinstance(self.engine, GPU) else None,
             self.n_jobs,
         )
-        line = Line(cluster, parts, counts, geometry, fitted.columns, bytes_of(self.block_size))
-        self._warn_if_all_are_searched(line)
-        found = line.run(settings.seed, float(self.epsilon), self.class_weight, seconds)
+        size = parse_block_size(self.block_size)
+        search = BlockSearch(cluster, partitions, counts, geometry, fitted.n_features, size)
+        self._warn_if_nothing_can_be_proved(search)
+        searched = search.run(settings, seconds)
         setting = describe(settings, classes, sizes, self.metric_, k, "dask", seconds)
+        rules = Rules(classes, sizes, settings.thresholds, setting)
         with timed(seconds, "rules"):
-            outcomes, fates = decide(cluster, found.outcomes, sizes, settings.thresholds, setting)
-        self.rectification_: Any = Rectification(
-            classes,
-            sizes,
-            settings.thresholds,
-            setting,
-            parts,
-            tuple(counts),
-            outcomes,
-            found.edges,
-            found.certified,
-            fates,
-        )
-        left_of_class = sizes - fates[:, REMOVED].sum(axis=1)
-        warn_of_classes(classes, sizes, left_of_class, self.min_minority, stacklevel=6)
-        kept, left = self.rectification_.kept(cluster)
-        self.sample_indices_ = positions(kept, left, counts)
-        return parts.selected(kept, left)
+            searched, fates = decide(cluster, searched, rules)
+        record = Rectification(rules, partitions, tuple(counts), searched, fates)
+        self.rectification_: Any = record
+        left = sizes - fates[:, REMOVED].sum(axis=1)
+        warn_of_classes(classes, sizes, left, self.min_minority, stacklevel=6)
+        kept, n_kept = kept_positions(record, cluster)
+        self.sample_indices_ = to_indices(kept, n_kept, counts)
+        return partitions.select(kept, n_kept)
 
-    def _split(self, X: Any, y: Any) -> Parts:
+    def _split(self, X: Any, y: Any) -> Partitions:
         """Check what can be checked without reading the data, and return its partitions."""
-        _spaces.check(self.space)
-        bytes_of(self.block_size)
-        parts = split(X, y)
-        validate_data(self, parts.empty, skip_check_array=True)
-        return parts
+        self._check_settings()
+        partitions = split(X, y)
+        validate_data(self, partitions.empty, skip_check_array=True)
+        return partitions
+
+    def _check_settings(self) -> int:
+        """Check what is not offered on a cluster, and return `block_size` in bytes."""
+        for name, known in (("engine", _ENGINES), ("metric", _METRICS)):
+            value = getattr(self, name)
+            if (engine_name(value) if name == "engine" else value) not in known:
+                raise ParameterError(
+                    "{} is not offered on a cluster: it must be one of {}.",
+                    Param(name, value),
+                    ", ".join(map(repr, known)),
+                )
+        check_space(self.space)
+        return parse_block_size(self.block_size)
 
     def _first_pass(
-        self, cluster: Cluster, parts: Parts, settings: Settings, seconds: dict[str, float]
-    ) -> tuple[list[Seen], Labels, Ints, Fitted]:
-        """Read all partitions for the first time, check them, and fit the space."""
+        self,
+        cluster: Cluster,
+        partitions: Partitions,
+        settings: Settings,
+        seconds: dict[str, float],
+    ) -> tuple[list[int], Labels, Ints, FittedSpace]:
+        """Read all partitions for the first time, check them, and fit the space.
+
+        Return the sizes of the partitions, the classes, their sizes, and the space.
+        """
         with timed(seconds, "count"):
-            seen, classes, sizes = self._look(cluster, parts)
-        self._set_strict_classes(settings, classes, sizes)
-        with timed(seconds, "space"):
-            fitted = self._fitted(cluster, parts, seen, settings.seed)
-        return seen, classes, sizes, fitted
-
-    def _look(self, cluster: Cluster, parts: Parts) -> tuple[list[Seen], Labels, Ints]:
-        """Return what the first pass finds in each partition, the classes and their sizes."""
-        scale = _spaces.scales(self.space)
-        seen: list[Seen] = cluster.gather(
-            [
-                delayed(look, pure=False)(rows, labels, number, scale=scale)
-                for number, (rows, labels) in enumerate(zip(parts.rows, parts.labels, strict=True))
-            ]
-        )
-        refuse_odd_ones(seen)
-        classes, sizes = join([(one.labels, one.counts) for one in seen])
-        check_enough(int(self.n_neighbors), int(sizes.sum()))
-        return seen, classes, sizes
-
-    def _fitted(self, cluster: Cluster, parts: Parts, seen: list[Seen], seed: int) -> Fitted:
-        """Fit the space."""
-        n = sum(one.rows for one in seen)
-        if self.space is None:
-            fitted = Fitted(None, self.n_features_in_, 0)
-        elif _spaces.scales(self.space):
-            fitted = _spaces.scaled(self.space, seen, parts.empty)
-        else:
-            rng = np.random.default_rng(seed)
-            sample = np.sort(rng.choice(n, min(n, self.space_sample), replace=False, shuffle=False))
-            task = _spaces.fitting(self.space, parts, [one.rows for one in seen], sample)
-            (fitted,) = cluster.gather([task])
-        self.space_, self.space_rows_ = fitted.space, fitted.rows
-        return fitted
-
-    def _warn_if_all_are_searched(self, line: Line) -> None:
-        if line.small > bytes_of(self.block_size):
-            warnings.warn(
-                f"the samples of all classes but the largest take {format_bytes(line.small)}, more "
-                f"than block_size={self.block_size!r}, so that nothing can be proved and every "
-                "sample is searched for in every block: raise block_size if workers have the "
-                "memory.",
-                UserWarning,
-                stacklevel=6,
+            pairs = zip(partitions.samples, partitions.labels, strict=True)
+            with_moments = needs_moments(self.space)
+            summaries: list[PartitionSummary] = cluster.compute(
+                [
+                    delayed(summarise, pure=False)(samples, labels, i, with_moments=with_moments)
+                    for i, (samples, labels) in enumerate(pairs)
+                ]
             )
+            check_same_columns(summaries)
+            classes, sizes = join([(part.labels, part.counts) for part in summaries])
+            check_enough(int(self.n_neighbors), int(sizes.sum()))
+        self._set_strict_classes(settings, classes, sizes)
+        counts = [part.n_samples for part in summaries]
+        with timed(seconds, "space"):
+            if self.space is None:
+                fitted = FittedSpace(None, self.n_features_in_, 0)
+            elif with_moments:
+                fitted = fit_scaler(self.space, summaries, partitions.empty)
+            else:
+                n = sum(counts)
+                rng = np.random.default_rng(settings.seed)
+                sample = rng.choice(n, min(n, self.space_sample), replace=False, shuffle=False)
+                task = fit_task(self.space, partitions, counts, np.sort(sample))
+                (fitted,) = cluster.compute([task])
+        self.space_, self.space_n_samples_ = fitted.space, fitted.n_samples
+        return counts, classes, sizes, fitted
+
+    def _warn_if_nothing_can_be_proved(self, search: BlockSearch) -> None:
+        if search.small > search.size:
+            warning = ParameterWarning(
+                "the samples of all classes but the largest take {}, more than {}, so nothing can "
+                "be proved and every sample is searched for in every block: raise {} if workers "
+                "have the memory.",
+                format_bytes(search.small),
+                Param("block_size", self.block_size),
+                Param("block_size"),
+            )
+            warnings.warn(warning, stacklevel=6)

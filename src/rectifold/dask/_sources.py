@@ -1,4 +1,4 @@
-"""Partitions that a task reads by itself, when it needs them."""
+"""Partitions that a task computes itself, when it needs them."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -10,12 +10,12 @@ from dask.sizeof import sizeof
 from dask.utils import ensure_dict
 from distributed.utils_comm import unpack_remotedata
 
-#: Bytes of what partitions may have in common, such as an open file, at most.
-_LITTLE = 1 << 16
+#: Maximum bytes of data that several partitions share, such as an open file.
+_SHARED = 1 << 16
 
 
 class Source:
-    """All that has to be done to have a partition."""
+    """The graph that computes a partition."""
 
     __slots__ = ("graph", "key")
 
@@ -23,77 +23,75 @@ class Source:
         self.graph, self.key = graph, key
 
     def read(self) -> Any:
-        """Do it, here and now."""
+        """Compute the partition in this thread."""
         return dask.get(self.graph, self.key)
 
 
-def sources(partitions: Sequence[Any]) -> list[Any]:
-    """Say how partitions are read by those who need them.
+def as_sources(partitions: Sequence[Any]) -> list[Any]:
+    """Return a `Source` for each partition of a collection, or the Delayed objects unchanged.
 
-    The scheduler of Dask lets workers read a partition as soon as they find the time: chains of
-    visits, of which each knows what it will visit next, would soon have all of the table in memory.
+    The scheduler of Dask lets workers compute a partition as soon as they have time. Chains of
+    visits, whose next partitions are known, would soon fill the memory with the whole table.
 
-    Parameters
-    ----------
-    partitions : sequence of Delayed
-        The partitions of one collection.
-
-    Returns
-    -------
-    list of Source or of Delayed
-        The same delayed ones where some lie on a cluster already, or where partitions have work in
-        common, as after a shuffle: that has to be done once. So too if there is but one.
+    The partitions are unchanged if some are stored on a cluster already, if they share work that
+    must be done once, as after a shuffle, or if there is only one.
     """
-    found: list[Any] = []
+    sources: list[Any] = []
     seen: set[Any] = set()
     graphs: dict[int, dict[Any, Any]] = {}
     if len(partitions) == 1:
         return list(partitions)
     for partition in partitions:
-        # They share one, as a rule.
+        # Usually one graph for all partitions.
         shared = partition.__dask_graph__()
         if id(shared) not in graphs:
             graphs[id(shared)] = ensure_dict(shared)
-        mine = _needed(graphs[id(shared)], partition.key)
-        if mine is None:
+        graph = _subgraph(graphs[id(shared)], partition.key)
+        if graph is None:
             return list(partitions)
-        if any(not _is_little(mine[key]) for key in seen.intersection(mine)):
+        if any(not _is_small_data(graph[key]) for key in seen.intersection(graph)):
             return list(partitions)
-        seen.update(mine)
-        found.append(Source(mine, partition.key))
-    return found
+        seen.update(graph)
+        sources.append(Source(graph, partition.key))
+    return sources
 
 
-def at_hand(partition: Any) -> Any:
-    """Give a partition, whether it has been read or not."""
+def load(partition: Any) -> Any:
+    """Return a partition, computed if it is a `Source`."""
     return partition.read() if isinstance(partition, Source) else partition
 
 
-def _needed(graph: dict[Any, Any], key: Any) -> dict[Any, Any] | None:
-    """Give what a key needs of a graph; None if it needs more than can be done in a task."""
+def _subgraph(graph: dict[Any, Any], key: Any) -> dict[Any, Any] | None:
+    """Return the part of a graph that computes a key; None if one task can't compute it."""
     needed: dict[Any, Any] = {}
     todo = [key]
     while todo:
-        one = todo.pop()
-        if one in needed:
+        current = todo.pop()
+        if current in needed:
             continue
-        # What was persisted need not be in the graph at all.
-        if one not in graph or unpack_remotedata([graph[one]])[1] or _is_for_workers(graph[one]):
+        # Persisted data may be missing in the graph.
+        if (
+            current not in graph
+            or unpack_remotedata([graph[current]])[1]
+            or _runs_on_workers(graph[current])
+        ):
             return None
-        node = needed[one] = graph[one]
-        # Tasks of newer versions of Dask say what they depend on, in the graph or not.
-        todo += node.dependencies if isinstance(node, GraphNode) else get_dependencies(graph, one)
+        node = needed[current] = graph[current]
+        # Tasks of newer versions of Dask list all dependencies, also those outside the graph.
+        todo += (
+            node.dependencies if isinstance(node, GraphNode) else get_dependencies(graph, current)
+        )
     return needed
 
 
-def _is_for_workers(node: Any) -> bool:
-    """Tell whether a node is a part of what workers do together, such as a shuffle."""
+def _runs_on_workers(node: Any) -> bool:
+    """Return whether a node is part of the work of several workers, such as a shuffle."""
     kinds = (type(node), getattr(node, "func", None) if isinstance(node, GraphNode) else None)
     return any(str(getattr(kind, "__module__", None)).startswith("distributed.") for kind in kinds)
 
 
-def _is_little(node: Any) -> bool:
-    """Tell whether a node is data, and so little that every partition may have it."""
+def _is_small_data(node: Any) -> bool:
+    """Return whether a node is data that is small enough to be sent with every partition."""
     if isinstance(node, GraphNode):
-        return isinstance(node, DataNode) and sizeof(node.value) <= _LITTLE
-    return not istask(node) and sizeof(node) <= _LITTLE
+        return isinstance(node, DataNode) and sizeof(node.value) <= _SHARED
+    return not istask(node) and sizeof(node) <= _SHARED

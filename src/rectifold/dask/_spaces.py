@@ -1,4 +1,4 @@
-"""A space is fitted on a table that is in parts: by exact sums, part by part, or on a sample."""
+"""Fit a space on a table in partitions: by exact sums, by partial_fit, or on a random sample."""
 
 from collections.abc import Sequence
 from copy import deepcopy
@@ -12,63 +12,55 @@ from dask import delayed
 from sklearn.base import clone
 from sklearn.preprocessing import StandardScaler
 
+from rectifold._core.errors import Param, ParameterError
 from rectifold._core.target import flat
 from rectifold._core.utils import Ints
-from rectifold.dask._merge import stacked
-from rectifold.dask._partitions import Parts, Seen, len_of, select
-from rectifold.dask._plan import starts
-from rectifold.dask._sources import at_hand
+from rectifold.dask._partitions import Partitions, PartitionSummary, n_samples_of, select
+from rectifold.dask._plan import offsets
+from rectifold.dask._samples import stack
+from rectifold.dask._sources import load
 from rectifold.preprocessing._table_space import TableSpace
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Fitted:
-    """A space, and what is known of it."""
+class FittedSpace:
+    """A fitted space."""
 
-    #: None where rows are taken as they are.
+    #: None if samples are used as they are.
     space: Any
-    #: Numbers of a row, in it.
-    columns: int
-    #: How many rows it was fitted on.
-    rows: int
+    #: Number of features of a sample in the space.
+    n_features: int
+    #: Number of samples that the space was fitted on.
+    n_samples: int
 
 
-def check(space: Any) -> None:
-    """Refuse a space that can't be computed part by part."""
+def check_space(space: Any) -> None:
+    """Raise an error for a space that can't be computed partition by partition."""
     if isinstance(space, str) and space == "heom":
-        raise ValueError(
-            "space='heom' compares all pairs of rows, which a cluster is not for: pass "
-            "space='auto', or a transformer."
+        raise ParameterError(
+            "{} compares all pairs of samples, which is not offered on a cluster: pass {} or a "
+            "transformer.",
+            Param("space", "heom"),
+            Param("space", "auto"),
         )
     if space is not None and not isinstance(space, str) and not hasattr(space, "transform"):
-        raise ValueError(
-            f"space={type(space).__name__} has no transform, so that it can't be fitted once and "
-            "then applied to every partition: pass a transformer that has one."
+        raise ParameterError(
+            "{} has no method transform, so it can't be fitted once and applied to every "
+            "partition: pass a transformer that has one.",
+            Param("space", space),
         )
 
 
-def scales(space: Any) -> bool:
-    """Tell whether a space needs nothing but means and variances."""
+def needs_moments(space: Any) -> bool:
+    """Return whether means and variances are enough to fit a space."""
     return type(space) is StandardScaler
 
 
-def scaled(space: StandardScaler, seen: Sequence[Seen], empty: Any) -> Fitted:
-    """Fit a scaler by exact sums of all rows, whatever the partitions.
-
-    Parameters
-    ----------
-    space : StandardScaler
-        What the caller passed; a clone is fitted.
-    seen : sequence of Seen
-        Every partition, with its moments.
-    empty : {dataframe, ndarray}
-        A table without rows, for the names of its columns.
-
-    Returns
-    -------
-    Fitted
-    """
-    total = reduce(add, (one.moments for one in seen if one.moments is not None))
+def fit_scaler(
+    space: StandardScaler, summaries: Sequence[PartitionSummary], empty: Any
+) -> FittedSpace:
+    """Fit a clone of a scaler by exact sums; `empty` is a table without samples."""
+    total = reduce(add, (part.moments for part in summaries if part.moments is not None))
     fitted = clone(space)
     fitted.n_features_in_ = len(total.sums)
     names = [*empty.columns] if hasattr(empty, "columns") else []
@@ -76,74 +68,60 @@ def scaled(space: StandardScaler, seen: Sequence[Seen], empty: Any) -> Fitted:
         fitted.feature_names_in_ = np.asarray(names, dtype=object)
     fitted.n_samples_seen_ = np.int64(total.count)
     mean, variance = total.means(), total.variances()
-    moved, stretched = fitted.with_mean, fitted.with_std
-    fitted.mean_ = mean if moved or stretched else None
-    fitted.var_ = variance if stretched else None
+    fitted.mean_ = mean if fitted.with_mean or fitted.with_std else None
+    fitted.var_ = variance if fitted.with_std else None
     fitted.scale_ = None
-    if stretched:
-        # The same columns count as constant as on one machine, where sums are rounded.
-        coarse = total.count * np.finfo(np.float64).eps
-        constant = variance <= coarse * variance + (coarse * mean) ** 2
+    if fitted.with_std:
+        # The same columns count as constant as in scikit-learn, which rounds sums.
+        rounding = total.count * np.finfo(np.float64).eps
+        constant = variance <= rounding * variance + (rounding * mean) ** 2
         fitted.scale_ = np.where(constant, 1.0, np.sqrt(variance))
-    return Fitted(fitted, len(total.sums), total.count)
+    return FittedSpace(fitted, len(total.sums), total.count)
 
 
-def fitting(space: Any, parts: Parts, counts: Sequence[int], sample: Ints) -> Any:
-    """Say how any other space is fitted.
+def fit_task(space: Any, partitions: Partitions, counts: Sequence[int], sample: Ints) -> Any:
+    """Return a task that fits a clone of any other space and returns a `FittedSpace`.
 
-    Parameters
-    ----------
-    space : "auto" or transformer
-        What the caller passed; a clone is fitted.
-    parts : Parts
-        The table.
-    counts : sequence of int
-        Rows of every partition.
-    sample : ndarray of int
-        Row numbers, ascending: where the space can't be fitted part by part, it sees these alone.
-
-    Returns
-    -------
-    Delayed
-        A task that gives a `Fitted`.
+    `counts` are the sizes of the partitions. A space without partial_fit is fitted on the samples
+    whose indices are in `sample`, ascending.
     """
     unfitted = TableSpace() if isinstance(space, str) else clone(space)
-    filled = [number for number, rows in enumerate(counts) if rows]
+    filled = [number for number, count in enumerate(counts) if count]
     if hasattr(unfitted, "partial_fit"):
-        so_far: Any = unfitted
+        fitted: Any = unfitted
         for number in filled:
-            so_far = delayed(_further, pure=False)(
-                so_far, parts.row_sources[number], parts.label_sources[number]
+            fitted = delayed(_partial_fit, pure=False)(
+                fitted, partitions.sample_sources[number], partitions.label_sources[number]
             )
-        return delayed(_known, pure=False)(so_far, parts.rows[filled[0]], sum(counts))
-    first = starts(counts)
-    some = []
+        return delayed(_describe, pure=False)(fitted, partitions.samples[filled[0]], sum(counts))
+    first = offsets(counts)
+    parts = []
     for number in filled:
         begin, end = np.searchsorted(sample, [first[number], first[number] + counts[number]])
         if begin < end:
-            which = sample[begin:end] - first[number]
-            some.append(
+            positions = sample[begin:end] - first[number]
+            parts.append(
                 [
-                    delayed(select, pure=False)(container[number], which)
-                    for container in (parts.rows, parts.labels)
+                    delayed(select, pure=False)(container[number], positions)
+                    for container in (partitions.samples, partitions.labels)
                 ]
             )
-    return delayed(_on_sample, pure=False)(unfitted, some)
+    return delayed(_fit, pure=False)(unfitted, parts)
 
 
-def _further(space: Any, X: Any, y: Any) -> Any:
-    # What a task is given may be given to another too, and must not change.
+def _partial_fit(space: Any, X: Any, y: Any) -> Any:
+    # The argument of a task may be that of another task too, and must not change.
     space = deepcopy(space)
-    space.partial_fit(at_hand(X).copy(), flat(at_hand(y)))
+    space.partial_fit(load(X).copy(), flat(load(y)))
     return space
 
 
-def _on_sample(space: Any, some: Sequence[Sequence[Any]]) -> Fitted:
-    X = stacked([rows for rows, _ in some])
-    y = np.concatenate([flat(labels) for _, labels in some])
-    return _known(space.fit(X, y), X, len_of(X))
+def _fit(space: Any, parts: Sequence[Sequence[Any]]) -> FittedSpace:
+    X = stack([samples for samples, _ in parts])
+    y = np.concatenate([flat(labels) for _, labels in parts])
+    return _describe(space.fit(X, y), X, n_samples_of(X))
 
 
-def _known(space: Any, X: Any, rows: int) -> Fitted:
-    few = select(X, np.arange(min(2, len_of(X))))
-    return Fitted(space, int(space.transform(few.copy()).shape[1]), rows)
+def _describe(space: Any, X: Any, n_samples: int) -> FittedSpace:
+    few = select(X, np.arange(min(2, n_samples_of(X))))
+    return FittedSpace(space, int(space.transform(few.copy()).shape[1]), n_samples)
