@@ -1,4 +1,4 @@
-"""`rectifold clean --engine dask`: Parquet files in, Parquet files out, whole or not at all."""
+"""`rectifold clean --engine dask` reads and writes Parquet files, whole or not at all."""
 
 import datetime
 import json
@@ -62,7 +62,7 @@ def clean(capsys, *arguments):
     return code, *capsys.readouterr()
 
 
-def test_rows_and_types_are_those_of_one_machine(folder, frame, scheduler, tmp_path, capsys):
+def test_rows_and_types_equal_those_of_one_machine(folder, frame, scheduler, tmp_path, capsys):
     out, gone = tmp_path / "out", tmp_path / "gone"
     code, told, errors = clean(
         *(capsys, f"{folder}/*.parquet", "-o", out, "--removed", gone, "--json"),
@@ -92,7 +92,7 @@ def test_rows_and_types_are_those_of_one_machine(folder, frame, scheduler, tmp_p
     )
 
 
-def test_a_folder_on_this_machine_with_what_a_person_sees(folder, tmp_path, capsys):
+def test_a_folder_cleaned_on_this_machine_prints_a_summary(folder, tmp_path, capsys):
     code, told, errors = clean(
         capsys, folder, "-o", tmp_path / "out", "--ignore", "name", "--n-jobs", 1
     )
@@ -140,7 +140,7 @@ def test_a_file_without_any_label(folder, scheduler, tmp_path, capsys):
     assert json.loads(told)["warnings"] == [] or "cap" in json.loads(told)["warnings"][0]
 
 
-def test_columns_of_times_mean_what_they_do_on_one_machine(frame, scheduler, tmp_path, capsys):
+def test_columns_of_times_are_read_as_on_one_machine(frame, scheduler, tmp_path, capsys):
     times = frame.assign(name=[datetime.time(hour=n % 20) for n in range(len(frame))])
     pq.write_table(pa.Table.from_pandas(times, preserve_index=False), tmp_path / "a.parquet")
     code, told, _ = clean(
@@ -163,7 +163,7 @@ def test_only_some_classes_and_a_dry_run(folder, scheduler, capsys):
     assert roles == {"rare": "strict", "usual": "untouched"}
 
 
-def test_a_sample_for_the_space_is_said(folder, scheduler, capsys, monkeypatch):
+def test_the_size_of_the_sample_for_the_space_is_printed(folder, scheduler, capsys, monkeypatch):
     monkeypatch.setattr("rectifold.dask.GMR", partial(OnDask, space_sample=200))
     code, _, errors = clean(
         capsys, folder, "--dry-run", "--ignore", "name", "--scheduler", scheduler
@@ -172,17 +172,17 @@ def test_a_sample_for_the_space_is_said(folder, scheduler, capsys, monkeypatch):
     assert "--space auto was fitted on a random sample of 200 rows" in errors
 
 
-def test_a_broken_run_leaves_nothing(folder, scheduler, tmp_path, capsys, monkeypatch):
+def test_a_failed_run_leaves_no_files(folder, scheduler, tmp_path, capsys, monkeypatch):
     before = {path.name for path in tmp_path.iterdir()}
-    keep = Cluster.keep
+    persist = Cluster.persist
 
-    def full(self, tasks, *, worth=0):
-        if tasks[0].key.startswith("_write_one"):
-            keep(self, tasks[:1])
+    def full(self, tasks, *, n_samples=0):
+        if tasks[0].key.startswith("_write_piece"):
+            persist(self, tasks[:1])
             raise OSError(28, "No space left on device")
-        return keep(self, tasks, worth=worth)
+        return persist(self, tasks, n_samples=n_samples)
 
-    monkeypatch.setattr(Cluster, "keep", full)
+    monkeypatch.setattr(Cluster, "persist", full)
     code, _, errors = clean(
         *(capsys, folder, "-o", tmp_path / "out", "--ignore", "name", "--scheduler", scheduler)
     )
@@ -191,7 +191,7 @@ def test_a_broken_run_leaves_nothing(folder, scheduler, tmp_path, capsys, monkey
     assert {path.name for path in tmp_path.iterdir()} == before
 
 
-def test_pieces_are_cut_by_what_they_take_in_memory_and_named_in_the_order_of_numbers(tmp_path):
+def test_pieces_are_limited_by_memory_and_files_sorted_by_number(tmp_path):
     for name in ("1²2.parquet", "part-10.parquet", "part-9.parquet"):
         pq.write_table(pa.table({"a": [0.5] * 4000}), tmp_path / name, row_group_size=1000)
     found = open_pieces(str(tmp_path), 16_000).pieces
@@ -234,15 +234,15 @@ class TestBadInput:
         self.refused(capsys, "there is no Parquet file", tmp_path / "none*.parquet", *out)
         text = tmp_path / "table.csv"
         text.write_text("a,label\n1,x\n")
-        self.refused(capsys, "is no Parquet file by its name", text, *out)
+        self.refused(capsys, "is not a Parquet file: its name must end in", text, *out)
         broken = tmp_path / "broken.parquet"
         broken.write_text("nothing")
         self.refused(capsys, "cannot be read as a Parquet file", broken, *out)
         (tmp_path / "outer" / "inner").mkdir(parents=True)
-        self.refused(capsys, "for folders in it, name", tmp_path / "outer", *out)
+        self.refused(capsys, "for those in its subfolders pass", tmp_path / "outer", *out)
         empty = tmp_path / "empty.parquet"
         pq.write_table(pa.table({"a": pa.array([], pa.float64()), "label": []}), empty)
-        self.refused(capsys, "holds no rows", empty, *out)
+        self.refused(capsys, "has no rows", empty, *out)
 
     def test_columns(self, folder, capsys, tmp_path):
         out = ("-o", tmp_path / "out")
@@ -266,23 +266,24 @@ class TestBadInput:
         self.refused(capsys, "is a folder that is not empty", folder, "-o", folder)
         self.refused(capsys, "is a file of the input", folder, "-o", folder / "part-9.parquet")
         (tmp_path / "file").write_text("")
-        self.refused(capsys, "the engine dask writes a folder", folder, "-o", tmp_path / "file")
+        self.refused(capsys, "is a file; name a folder", folder, "-o", tmp_path / "file")
         self.refused(capsys, "there is no folder", folder, "-o", tmp_path / "no" / "out")
         out = tmp_path / "out"
         self.refused(capsys, "are the same folder", folder, "-o", out, "--removed", out)
         inside = ("--removed", out / "gone")
         out.mkdir()
-        self.refused(capsys, "are folders one in the other", folder, "-o", out, *inside)
+        self.refused(capsys, "are folders one inside the other", folder, "-o", out, *inside)
 
     def test_options(self, folder, capsys, tmp_path, monkeypatch):
-        monkeypatch.setattr("rectifold.cli.clean_dask._PATIENCE", 0.5)
+        monkeypatch.setattr("rectifold.cli.clean_dask._TIMEOUT", 0.5)
         out = ("-o", tmp_path / "out")
         self.refused(capsys, "--report is for tables that fit", folder, "--report", "a.html")
         self.refused(capsys, "must be error or drop", folder, *out, "--missing-target", "keep")
-        self.refused(capsys, "--space must be auto or none", folder, *out, "--space", "heom")
-        self.refused(capsys, "--time-budget is for approx", folder, *out, "--time-budget", "3")
+        self.refused(capsys, "--space heom compares all pairs", folder, *out, "--space", "heom")
+        self.refused(capsys, "--metric l1 is not offered", folder, *out, "--metric", "l1")
+        self.refused(capsys, "--budget is for --engine approx", folder, *out, "--budget", "3")
         self.refused(
-            capsys, "--block-size big is no number of bytes", folder, *out, "--block-size", "big"
+            capsys, "--block-size big is not a number of", folder, *out, "--block-size", "big"
         )
         self.refused(
             capsys, "no scheduler of Dask answers", folder, *out, "--scheduler", "tcp://127.0.0.1:1"
