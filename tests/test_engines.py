@@ -15,7 +15,7 @@ from rectifold._core.space import Points
 from rectifold._engines import choose, exact, search
 from rectifold._engines.contract import Certified, Neighbourhoods, Proposal
 from rectifold._engines.settle import settle
-from rectifold._engines.user_neighbors import FromGraph, FromMetric, FromObject, as_graph
+from rectifold._engines.user_neighbors import FromObject, as_graph, by_metric
 from reference import neighbours, votes
 from tables import cloud, points_of
 
@@ -81,7 +81,7 @@ def test_nearest_equals_a_search_for_fewer_neighbours():
 @pytest.mark.parametrize("metric", ["manhattan", "chebyshev", "canberra", "correlation"])
 def test_other_metrics_of_scikit_learn_keep_the_canonical_order(metric):
     X = np.round(cloud(n=200) * 2) + (np.arange(5) == 0)
-    found = search(FromMetric(), Points(X, metric), np.zeros(200, dtype=np.intp), 10)
+    found = search(by_metric, Points(X, metric), np.zeros(200, dtype=np.intp), 10)
     distances = pairwise_distances(X, metric=metric)
     np.fill_diagonal(distances, np.inf)
     for row in range(200):
@@ -96,7 +96,7 @@ def test_metrics_without_the_triangle_inequality_are_not_searched_by_trees(metri
     X = np.exp(cloud(1500, 3, seed=1) * 2)
     X = X if metric == "braycurtis" else X > 1
     X = np.column_stack((X, cloud(1500, 9) > 0.5))
-    found = search(FromMetric(), Points(X.astype(float), metric), np.zeros(1500, dtype=np.intp), 10)
+    found = search(by_metric, Points(X.astype(float), metric), np.zeros(1500, dtype=np.intp), 10)
     brute = NearestNeighbors(metric=metric, algorithm="brute").fit(X)
     np.testing.assert_allclose(
         found.distances, brute.kneighbors(n_neighbors=10)[0], rtol=0, atol=1e-12
@@ -282,7 +282,6 @@ def test_a_precomputed_graph_gives_the_same_result(overlapping, dense):
     m = len(given.sample_indices_)
     assert kept.shape == (m, m)
     assert len(labels) == m
-    assert FromGraph() == FromGraph()
 
 
 def test_a_precomputed_graph_may_be_a_data_frame_or_have_repeated_entries(overlapping):

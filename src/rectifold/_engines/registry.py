@@ -117,8 +117,8 @@ ENGINES = [
     EngineSpec("approximate", _PRODUCTS, False, False, _approximate),
     EngineSpec("approximate", frozenset(nn_descent.METRICS), False, False, _nn_descent),
     EngineSpec("direct", brute_force.METRICS, True, False, lambda _: brute_force.propose, False),
-    EngineSpec("precomputed", _GRAPH, True, False, lambda _: user_neighbors.FromGraph(), False),
-    EngineSpec("scikit-learn", None, True, False, lambda _: user_neighbors.FromMetric(), False),
+    EngineSpec("precomputed", _GRAPH, True, False, lambda _: user_neighbors.from_graph, False),
+    EngineSpec("scikit-learn", None, True, False, lambda _: user_neighbors.by_metric, False),
 ]
 
 

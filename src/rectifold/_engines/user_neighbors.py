@@ -1,7 +1,7 @@
 """Neighbours from a search object or a graph that the user passes, or by scikit-learn's metrics."""
 
 import numbers
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,37 +28,34 @@ _TREES = {
 _ROUNDING = 1e-12
 
 
-@dataclass(frozen=True, slots=True)
-class FromMetric:
-    """An engine for every metric of scikit-learn's `NearestNeighbors`."""
+def by_metric(
+    points: Points, labels: Ints, k: int, *, n_jobs: int | None = None
+) -> Generator[Proposal, None, None]:
+    """Yield the nearest samples found by scikit-learn, and all that tie with the last."""
+    yield from some_by_metric(points, np.arange(points.n), k, n_jobs=n_jobs)
 
-    def __call__(
-        self, points: Points, labels: Ints, k: int, *, n_jobs: int | None = None
-    ) -> Generator[Proposal, None, None]:
-        """Yield the nearest samples, and all that tie with the last."""
-        yield from self.search(points, np.arange(points.n), k, n_jobs=n_jobs)
 
-    def search(
-        self, points: Points, rows: Ints, k: int, *, n_jobs: int | None = None
-    ) -> Generator[Proposal, None, None]:
-        """Yield the same for some samples only."""
-        tree = isinstance(points.metric, str) and points.metric in _TREES
-        index = NearestNeighbors(
-            metric=points.metric, algorithm="auto" if tree else "brute", n_jobs=n_jobs
-        ).fit(points.values)
-        pending = [(rows[at : at + _ROWS], k + 9) for at in range(0, len(rows), _ROWS)]
-        while pending:
-            rows, wanted = pending.pop()
-            wanted = min(wanted, points.n)
-            distances, found = index.kneighbors(points.values[rows], n_neighbors=wanted)
-            beyond = distances[:, -1] > distances[:, k] * (1 + _ROUNDING)
-            complete = beyond | (wanted == points.n)
-            if complete.any():
-                yield sorted_proposal(rows[complete], found[complete], distances[complete])
-            more = 4 * wanted
-            left = rows[~complete]
-            size = max(1, _ROWS * (k + 9) // more)
-            pending.extend((left[at : at + size], more) for at in range(0, len(left), size))
+def some_by_metric(
+    points: Points, rows: Ints, k: int, *, n_jobs: int | None = None
+) -> Iterator[Proposal]:
+    """Yield the same for some samples only."""
+    tree = isinstance(points.metric, str) and points.metric in _TREES
+    index = NearestNeighbors(
+        metric=points.metric, algorithm="auto" if tree else "brute", n_jobs=n_jobs
+    ).fit(points.values)
+    pending = [(rows[at : at + _ROWS], k + 9) for at in range(0, len(rows), _ROWS)]
+    while pending:
+        rows, wanted = pending.pop()
+        wanted = min(wanted, points.n)
+        distances, found = index.kneighbors(points.values[rows], n_neighbors=wanted)
+        beyond = distances[:, -1] > distances[:, k] * (1 + _ROUNDING)
+        complete = beyond | (wanted == points.n)
+        if complete.any():
+            yield sorted_proposal(rows[complete], found[complete], distances[complete])
+        more = 4 * wanted
+        left = rows[~complete]
+        size = max(1, _ROWS * (k + 9) // more)
+        pending.extend((left[at : at + size], more) for at in range(0, len(left), size))
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +82,7 @@ class FromObject:
             for proposal in exact.propose_some(points, rows, k, n_jobs=n_jobs):
                 yield CheckSample(proposal, points.n)
 
-    def _search(self, points: Points) -> Generator[Proposal, None, None]:
+    def _search(self, points: Points) -> Iterator[Proposal]:
         fitted = clone(self.estimator, safe=False)
         # Distances are computed here if possible: search objects often compute them from expanded
         # products in float32, and 1 / (d + epsilon) magnifies the error.
@@ -131,18 +128,14 @@ class FromObject:
         return int(wanted) - itself
 
 
-@dataclass(frozen=True, slots=True)
-class FromGraph:
-    """An engine that reads a precomputed graph of distances."""
-
-    def __call__(
-        self, points: Points, labels: Ints, k: int, *, n_jobs: int | None = None
-    ) -> Generator[Proposal, None, None]:
-        """Yield every stored neighbour of every sample."""
-        yield from _read_graph(points.values, with_distances=True)
+def from_graph(
+    points: Points, labels: Ints, k: int, *, n_jobs: int | None = None
+) -> Generator[Proposal, None, None]:
+    """Yield every stored neighbour of every sample of a precomputed graph."""
+    yield from _read_graph(points.values, with_distances=True)
 
 
-def _read_graph(graph: Matrix, *, with_distances: bool) -> Generator[Proposal, None, None]:
+def _read_graph(graph: Matrix, *, with_distances: bool) -> Iterator[Proposal]:
     for rows in _blocks(graph.shape[0]):
         bounds = graph.indptr[rows[0] : rows[-1] + 2].astype(np.intp)
         entries = slice(bounds[0], bounds[-1])

@@ -26,7 +26,7 @@ from rectifold._engines.contract import (
     sorted_proposal,
 )
 from rectifold._engines.settle import settle
-from rectifold._engines.user_neighbors import FromMetric
+from rectifold._engines.user_neighbors import by_metric, some_by_metric
 
 #: Names of metrics in scikit-learn, and in pynndescent and SciPy.
 METRICS: dict[Any, tuple[str, str]] = {
@@ -74,7 +74,7 @@ def propose(
     if points.n <= 2 * (N_CHECKED + N_TUNED):
         # The true neighbours of the sample would take as long as those of all samples.
         yield EngineUsed("exact")
-        yield from FromMetric()(points, labels, k, n_jobs=n_jobs)
+        yield from by_metric(points, labels, k, n_jobs=n_jobs)
         return
     some = sample_rows(np.arange(points.n), seed, N_TUNED)
     truth = _truth(points, np.sort(some), k, n_jobs)
@@ -98,7 +98,7 @@ def _truth(points: Points, rows: Ints, k: int, n_jobs: int | None) -> Proposal:
     """Return the sorted true neighbours of the samples `rows`."""
     parts = [
         (proposal.rows, *settle(points, _measured(points, proposal), k))
-        for proposal in FromMetric().search(points, rows, k, n_jobs=n_jobs)
+        for proposal in some_by_metric(points, rows, k, n_jobs=n_jobs)
     ]
     found, indices, distances = (np.concatenate(part) for part in zip(*parts, strict=True))
     return sorted_proposal(found, indices, distances)

@@ -83,9 +83,10 @@ def estimate_costs(
 ) -> Costs:
     """Estimate costs with the model, whose `scale` is that of `time_scale`."""
     n, d = index.groups.values.shape
-    left = int(np.count_nonzero(~state.certified))
+    places = np.flatnonzero(~state.certified)
+    left = len(places)
     estimated = Costs(left, n, d, np.inf, scale)
-    exact = price(index, k, state, most=estimated.approximate() / 10).cost
+    exact = price(index, k, places, state.bounds[places], most=estimated.approximate() / 10).cost
     if not certificates.pays:
         exact = min(exact, left * certificates.cost + (1 - certificates.certified) * exact)
     return replace(estimated, exact=exact)

@@ -10,7 +10,7 @@ from rectifold._engines.contract import Answer, Certified, PairCount, Proposal
 from rectifold._engines.exact import leaf_search, pairwise, tree
 from rectifold._engines.exact.certificates import certify, count_nearer
 from rectifold._engines.exact.duplicates import MIXED
-from rectifold._engines.exact.estimates import estimate_time, price, price_among
+from rectifold._engines.exact.estimates import estimate_time, price
 from rectifold._engines.exact.index import (
     TARGET,
     LeafIndex,
@@ -147,7 +147,7 @@ def _search_targets(
     which = index.frame.leaves.of(TARGET)
     targets = np.flatnonzero(index.classes == TARGET)
     # The leaves are built already and bounds are tight, so that a tree must be much cheaper.
-    best = price_among(index, k, places, bounds, targets, which, times=3)
+    best = price(index, k, places, bounds, targets=targets, which=which, times=3)
     if best.tree is not None:
         queries, counts = index.groups.values[points], index.counts()[targets]
         within = by_point[points]
@@ -238,10 +238,10 @@ def search_uncertified(
     if not len(left):
         return
     groups = index.groups
-    best = price(index, k, state)
-    yield from estimate_time(index, k, state, best, workers)
+    bounds = state.bounds[left]
+    best = price(index, k, left, bounds)
+    yield from estimate_time(index, k, left, bounds, best, workers)
     if best.tree is None:
-        bounds = state.bounds[left]
         for candidates in leaf_search.search(index, k, left, bounds, workers):
             yield PairCount(candidates.pairs)
             yield from _expanded(index, candidates, k)

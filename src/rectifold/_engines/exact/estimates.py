@@ -1,7 +1,7 @@
 """Estimates of the cost of a search, before it starts, and the choice of a k-d tree for it."""
 
 from collections import deque
-from collections.abc import Generator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
@@ -13,7 +13,7 @@ from scipy.spatial import cKDTree
 from rectifold._core.utils import Floats, Ints
 from rectifold._engines.contract import N_CHECKED, N_TUNED, TimeEstimate
 from rectifold._engines.exact import costs, leaf_search, tree
-from rectifold._engines.exact.index import LeafIndex, SearchState
+from rectifold._engines.exact.index import LeafIndex
 from rectifold._engines.threads import Workers
 
 #: Number of queries on which costs are estimated.
@@ -37,40 +37,32 @@ class Price:
     visited: float = 0.0
 
 
-def price(index: LeafIndex, k: int, state: SearchState, *, most: float = np.inf) -> Price:
-    """Estimate the cost of the search for all points without a certificate; see `price_among`."""
-    places = np.flatnonzero(~state.certified)
-    every = np.arange(len(index.groups.counts))
-    return price_among(index, k, places, state.bounds[places], every, most=most)
-
-
-def price_among(
+def price(
     index: LeafIndex,
     k: int,
     places: Ints,
     bounds: Floats,
-    targets: Ints,
-    which: Ints | None = None,
     *,
+    targets: Ints | None = None,
+    which: Ints | None = None,
     most: float = np.inf,
     times: float = 1.0,
 ) -> Price:
     """Estimate the cost of the search for `places` among the points `targets`, ascending.
 
     `bounds` are squared distances, in coordinates, that include the neighbours; `which` are the
-    leaves of the targets, all by default. The price has a tree if that is `times` cheaper than
+    leaves of the targets. Both default to all. The price has a tree if that is `times` cheaper than
     leaves; it is tried only if it can be built in a small part of `most` nanoseconds.
     """
     frame, values = index.frame, index.groups.values
-    leaves = frame.leaves
-    n, d = len(targets), values.shape[1]
-    n_leaves = leaves.n if which is None else len(which)
+    n, d = values.shape if targets is None else (len(targets), values.shape[1])
+    n_leaves = frame.leaves.n if which is None else len(which)
     bound = costs.by_products(len(places), n_leaves, n, d)
     tree_pays = not sparse.issparse(values) and costs.worth_a_trial(n, d, min(bound, most))
     if not tree_pays and most == np.inf and bound < _WORTH_TIMING:
         # There is one way, and it is short: a rough estimate is enough.
         return Price(bound)
-    tried = np.linspace(0, len(places) - 1, min(len(places), _TRIAL)).astype(np.intp)
+    tried = _evenly(len(places), _TRIAL)
     some = places[tried]
     squares, pairs = leaf_search.estimate(index, k, some, bounds[tried], which)
     products = costs.by_products(len(places), n_leaves, pairs, d)
@@ -80,36 +72,37 @@ def price_among(
     affordable = costs.affordable_visits(n, len(places), d, products / times)
     # One factor at a time: its square may be out of range.
     squares = squares / frame.coordinates.factor / frame.coordinates.factor
-    visited = costs.visited(built, values[leaves.order[some]], squares, affordable)
+    visited = costs.visited(built, values[frame.leaves.order[some]], squares, affordable)
     if visited > affordable:
         return Price(products)
     return Price(costs.by_tree(n, len(places), d, visited), built, visited)
 
 
 def estimate_time(
-    index: LeafIndex, k: int, state: SearchState, best: Price, workers: Workers
-) -> Generator[TimeEstimate, None, None]:
+    index: LeafIndex, k: int, places: Ints, bounds: Floats, best: Price, workers: Workers
+) -> Iterator[TimeEstimate]:
     """Yield the time of a search if that is minutes, measured on a few of its queries."""
     if best.cost < _WORTH_TIMING * workers.jobs:
         return
-    left = np.flatnonzero(~state.certified)
-    some = left[
-        np.linspace(0, len(left) - 1, min(len(left), _TIMED * workers.jobs)).astype(np.intp)
-    ]
+    timed = _evenly(len(places), _TIMED * workers.jobs)
     start = perf_counter()
     candidates: Any
     if best.tree is None:
-        bounds = state.bounds[some]
-        candidates = leaf_search.search(index, k, some, bounds, workers)
+        candidates = leaf_search.search(index, k, places[timed], bounds[timed], workers)
     else:
-        points = np.sort(index.frame.leaves.order[some])
+        points = np.sort(index.frame.leaves.order[places[timed]])
         queries = index.groups.values[points]
         candidates = tree.search(best.tree, index.groups.counts, k, queries, workers.jobs)
     deque(candidates, maxlen=0)
-    seconds = (perf_counter() - start) * len(left) / len(some)
+    seconds = (perf_counter() - start) * len(places) / len(timed)
     if seconds > LONG:
         n, d = index.groups.values.shape
-        approximate = costs.by_cells(len(left), n, d)
-        faster = seconds * (approximate / best.cost + (N_CHECKED + N_TUNED) / len(left))
+        approximate = costs.by_cells(len(places), n, d)
+        faster = seconds * (approximate / best.cost + (N_CHECKED + N_TUNED) / len(places))
         if faster < seconds / 2:
             yield TimeEstimate(seconds, faster)
+
+
+def _evenly(n: int, most: int) -> Ints:
+    """Return up to `most` of n positions, evenly spaced."""
+    return np.linspace(0, n - 1, min(n, most)).astype(np.intp)
