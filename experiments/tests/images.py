@@ -1,4 +1,4 @@
-"""Images that a small network learns to tell apart in a second."""
+"""Synthetic images that a small network learns to classify in a second."""
 
 import numpy as np
 
@@ -6,7 +6,7 @@ from experiments.deep.longtail import LongTailed
 
 
 def stripes(counts, seed, noise=60):
-    """Images of coloured stripes: the class decides their colour and their width."""
+    """Draw images of stripes, whose colour and width depend on the class."""
     rng = np.random.default_rng(seed)
     labels = rng.permutation(np.repeat(np.arange(len(counts)), counts))
     images = rng.integers(0, 120, size=(len(labels), 32, 32, 3))

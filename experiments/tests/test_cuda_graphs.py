@@ -1,4 +1,4 @@
-"""Steps that are recorded and replayed: done as often as asked, whether that works or not."""
+"""Recorded steps run once per call, whether recording works or not."""
 
 import contextlib
 import gc
@@ -17,7 +17,7 @@ CUDA = torch.device("cuda", 0)
 
 
 class Player:
-    """Stands for torch.cuda: records a step and replays it, or fails to."""
+    """A fake of torch.cuda that records and replays a step, or fails to."""
 
     def __init__(self, fails):
         self.fails, self.done, self.recording = fails, 0, False
@@ -54,7 +54,7 @@ class Player:
 @pytest.mark.parametrize("fails", [False, True])
 @pytest.mark.parametrize("times", [1, 3, 4, 20])
 @pytest.mark.parametrize("on_own_stream", [False, True])
-def test_a_step_is_done_as_often_as_asked_recorded_or_not(fails, times, on_own_stream, monkeypatch):
+def test_a_step_runs_once_per_call_recorded_or_not(fails, times, on_own_stream, monkeypatch):
     player = Player(fails)
     monkeypatch.setattr(torch, "cuda", player)
     repeated = Repeated(player.step, CUDA, stream=player if on_own_stream else None)
@@ -70,7 +70,7 @@ def test_a_step_is_done_as_often_as_asked_recorded_or_not(fails, times, on_own_s
         repeated()
 
 
-def test_a_step_that_is_not_to_be_recorded_is_not(monkeypatch):
+def test_recording_can_be_switched_off(monkeypatch):
     player = Player(fails=False)
     monkeypatch.setattr(torch, "cuda", player)
     repeated = Repeated(player.step, CUDA, records=False)
@@ -80,7 +80,7 @@ def test_a_step_that_is_not_to_be_recorded_is_not(monkeypatch):
     assert not repeated.recorded
 
 
-def test_a_training_whose_step_can_t_be_recorded_learns_the_same(monkeypatch):
+def test_a_training_without_recording_learns_the_same(monkeypatch):
     data, recipe = small(), Recipe(batch=32, width=4, blocks=1)
     plain, failing = (Trainer(data, epochs=1, device="cpu", recipe=recipe) for _ in range(2))
     list(plain.steps())
@@ -97,7 +97,7 @@ def test_a_training_whose_step_can_t_be_recorded_learns_the_same(monkeypatch):
         assert torch.equal(learnt, same)
 
 
-def test_what_a_training_held_is_free_when_it_is_over():
+def test_the_memory_of_a_training_is_freed_at_its_end():
     trainer = Trainer(small(), epochs=1, device="cpu", recipe=Recipe(batch=32, width=4, blocks=1))
     gc.collect()
     images = weakref.ref(trainer.images)

@@ -1,4 +1,4 @@
-"""The deep experiments, small: what is trained on what, what is stored, what the report says."""
+"""Small runs of the deep experiments: training data, stored rows, reports and commands."""
 
 import json
 import re
@@ -43,7 +43,7 @@ def call(*arguments):
 
 
 def wines(name="wines"):
-    """The embedded set, with a column of names made from one of its numbers."""
+    """Return the embedded data set with a categorical column made from one of its numbers."""
     X, y = load_wine_quality(return_X_y=True, as_frame=True)
     X = X.iloc[::6].reset_index(drop=True)
     X["kind"] = (X["alcohol"] > 10).astype(int)
@@ -54,7 +54,7 @@ def wines(name="wines"):
 
 @pytest.fixture(scope="module")
 def diffused():
-    """All rows of a small experiment with a diffusion model."""
+    """Rows of a small experiment with TabDDPM."""
     rows = []
     tabular.run([wines()], [0, 1], model=MODEL, samples=2, record=rows.append)
     return rows
@@ -62,14 +62,14 @@ def diffused():
 
 @pytest.fixture(scope="module")
 def pictured():
-    """All rows of a small experiment on images."""
+    """Rows of a small experiment on images."""
     quick = {"epochs": 2, "recipe": Recipe(batch=32, width=4, blocks=1), "device": "cpu"}
     return list(images.run(small(), list(METHODS), [0, 1], **quick))
 
 
 @pytest.fixture(scope="module")
 def store(diffused, pictured, tmp_path_factory):
-    """Both, on disk."""
+    """A store with the rows of both experiments."""
     store = Store(tmp_path_factory.mktemp("deep") / "store", DEEP)
     with store.writing():
         for row in [*diffused, *pictured]:
@@ -78,7 +78,7 @@ def store(diffused, pictured, tmp_path_factory):
 
 
 class TestDiffusion:
-    def test_every_cell_has_a_row_with_its_scores(self, diffused):
+    def test_every_cell_has_a_row_with_scores(self, diffused):
         keys = [tuple(row[name] for name in KEY) for row in diffused]
         assert sorted(keys) == sorted(tabular.cells(["wines"], [0, 1], 2))
         assert len(keys) == len(set(keys)) == 2 * 2 * 5
@@ -89,7 +89,7 @@ class TestDiffusion:
             if row["trained_on"] != "real":
                 assert json.loads(row["settings"])["embedding_"] == MODEL.embedding
 
-    def test_cleaning_sees_the_training_part_alone_and_the_control_is_trained_on_it(self, diffused):
+    def test_cleaning_and_the_control_use_the_training_part_only(self, diffused):
         table = wines()
         parts = split(table, 0)
         cleaned = tabular.clean(parts, table, "GMR")
@@ -108,7 +108,7 @@ class TestDiffusion:
         assert real["auprc"] == expected
         assert json.loads(real["removed"]) == cleaned.facts["removed"]
 
-    def test_standardised_numbers_and_names_are_the_geometry(self):
+    def test_distances_use_standardised_numbers_and_one_hot_categories(self):
         table = wines()
         parts = split(table, 0)
         numbers = parts.X_train.drop(columns="kind")
@@ -121,16 +121,16 @@ class TestDiffusion:
             cleaned.X, parts.X_train.iloc[gmr.sample_indices_].reset_index(drop=True)
         )
 
-    def test_a_run_goes_on_where_it_was(self, diffused, monkeypatch):
+    def test_a_run_resumes(self, diffused, monkeypatch):
         keys = tabular.cells(["wines"], [0, 1, 1], 2)
         missing = ("tabddpm", "wines", "None", "real", 0, 1)
-        monkeypatch.setattr(TabDDPM, "fit", None)  # Nothing has to be made up again.
+        monkeypatch.setattr(TabDDPM, "fit", None)  # No synthetic sample is needed again.
         done, rows = set(keys) - {missing}, []
         tabular.run([wines()], [0, 1], model=MODEL, samples=2, done=done, record=rows.append)
-        (before,) = [one for one in diffused if tuple(one[name] for name in KEY) == missing]
+        (before,) = [row for row in diffused if tuple(row[name] for name in KEY) == missing]
         assert [row["auprc"] for row in rows] == [before["auprc"]]
 
-    def test_what_is_done_when_it_is_stopped_is_kept(self, monkeypatch):
+    def test_finished_fits_of_an_interrupted_run_are_kept(self, monkeypatch):
         under_way = threading.Event()
         score = tabular.score_classifier
 
@@ -150,7 +150,7 @@ class TestDiffusion:
             tabular.run([wines()], [0, 1], model=MODEL, samples=1, record=rows.append)
         assert [(row["trained_on"], row["method"]) for row in rows] == [("real", "None")]
 
-    def test_what_fails_is_recorded_and_the_rest_goes_on(self, monkeypatch):
+    def test_failures_are_recorded_and_the_run_continues(self, monkeypatch):
         def diverged(self, *args, **kwargs):
             raise RuntimeError("the loss was nan after 3 iterations")
 
@@ -166,7 +166,7 @@ class TestDiffusion:
             "RuntimeError: the loss was nan after 3 iterations"
         }
 
-    def test_sets_that_are_not_there_are_named(self, tmp_path):
+    def test_errors_name_missing_data_sets(self, tmp_path):
         with pytest.raises(
             BenchError, match="there is no data set 'creditcart'; did you mean 'creditcard'"
         ):
@@ -174,7 +174,7 @@ class TestDiffusion:
         with pytest.raises(BenchError, match=r"no file .*creditcard.npz': pass its folder"):
             load("creditcard", tmp_path)
 
-    def test_a_damaged_file_is_one_sentence(self, tmp_path):
+    def test_a_damaged_file_raises_a_short_error(self, tmp_path):
         path = tmp_path / "creditcard.npz"
         np.savez_compressed(path, X=np.ones((50, 3)), y=np.zeros(50))
         with pytest.raises(BenchError, match="lacks an array: feature_names"):
@@ -194,12 +194,12 @@ class TestDiffusion:
             ("yelp_review", 10_000, 749),
         ],
     )
-    def test_targets_are_those_that_are_stated(self, name, rows, positives, large_data):
+    def test_data_sets_have_the_documented_targets(self, name, rows, positives, large_data):
         table = load(name, large_data(SETS[name][0]).parent)
         assert (len(table.X), int(table.y.sum())) == (rows, positives)
         assert set(table.categorical) <= set(table.X.columns)
 
-    def test_texts_become_numbers_by_the_training_part_alone(self):
+    def test_texts_are_encoded_by_the_training_part_only(self):
         texts = pd.DataFrame(
             {"text": [f"good food number{n % 9} word{n % 90}" for n in range(400)]}
         )
@@ -223,13 +223,13 @@ class TestImages:
         cleaned = [row for row in pictured if row["method"] == "GMR-Feature"]
         assert all(row["metric"] == "euclidean" and row["columns"] == 16 for row in cleaned)
 
-    def test_nothing_is_trained_for_rows_that_are_there(self, pictured):
+    def test_stored_rows_are_not_trained_again(self, pictured):
         done = set(images.cells(small(), list(METHODS), [0, 1]).values())
         assert list(images.run(small(), list(METHODS), [0, 1], done=done, epochs=2)) == []
 
 
 class TestReport:
-    def test_both_experiments_have_their_figure_and_table(self, store, tmp_path):
+    def test_both_experiments_have_a_figure_and_a_table(self, store, tmp_path):
         files = write_document(deep_report.document(store.read()), tmp_path, latex=True)
         assert {path.name for path in files} >= {"tabddpm.svg", "tabddpm.tex", "images-stripes.svg"}
         text = (tmp_path / "README.md").read_text()
@@ -241,7 +241,7 @@ class TestReport:
         assert f"{by_seed.mean():.4f} ± {by_seed.std():.4f}" in text
         assert "GMR-Feature" in text
 
-    def test_a_report_of_half_an_experiment_claims_nothing(self, diffused, pictured, tmp_path):
+    def test_a_report_of_half_an_experiment_draws_no_conclusion(self, diffused, pictured, tmp_path):
         some = [row for row in diffused if row["trained_on"] == "real"][:1]
         some += [row for row in pictured if row["method"] == "CB"]
         some.append(dict(some[0], seed=9, status="failed", error="RuntimeError: <b>no</b>"))
@@ -259,21 +259,21 @@ class TestReport:
         with pytest.raises(BenchError, match="has format deep 1, and format 1 is needed"):
             Store(store.folder).check()
 
-    def test_the_command_writes_it_and_says_where(self, store, tmp_path, capsys):
+    def test_the_command_writes_the_report_and_prints_its_path(self, store, tmp_path, capsys):
         out = tmp_path / "out"
         assert call("report", "--store", str(store.folder), "-o", str(out)) == 0
         assert str(out / "index.html") in capsys.readouterr().out
         assert not re.search(r'(src|href)="https?:', (out / "index.html").read_text())
 
 
-def test_status_says_what_a_store_of_either_experiment_has(store, capsys):
+def test_status_shows_the_fits_of_both_experiments(store, capsys):
     assert call("status", "-s", str(store.folder)) == 0
-    said = capsys.readouterr().out
-    assert "tabddpm: 1 data set, 2 methods" in said
+    message = capsys.readouterr().out
+    assert "tabddpm: 1 data set, 2 methods" in message
     frame = store.read()
     for experiment in ("tabddpm", "longtail"):
         rows = frame[frame["experiment"] == experiment]
-        assert re.search(rf"{rows['dataset'].iloc[0]}\s+{len(rows)}\s+0\s+\d+", said)
+        assert re.search(rf"{rows['dataset'].iloc[0]}\s+{len(rows)}\s+0\s+\d+", message)
 
 
 class TestCommands:
@@ -281,7 +281,7 @@ class TestCommands:
         assert call(*arguments) == 2
         assert sentence in capsys.readouterr().err
 
-    def test_bad_input_is_one_sentence_before_any_work(self, capsys, tmp_path):
+    def test_bad_input_is_refused_before_any_work(self, capsys, tmp_path):
         home = ("--data-home", str(tmp_path), "-s", str(tmp_path / "store"))
         self.refused(capsys, "there is no data set 'cover'", "tabddpm", "-d", "cover", *home)
         self.refused(
@@ -319,7 +319,7 @@ class TestCommands:
         )
 
     @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a CUDA device")
-    def test_a_device_that_is_not_there_is_said_first(self, capsys, tmp_path, large_data):
+    def test_a_missing_device_is_refused_first(self, capsys, tmp_path, large_data):
         home = large_data("yelp_reviews_10k.parquet").parent
         where = ("--data-home", str(home), "-s", str(tmp_path / "store"))
         sentence = "device='cuda' is not a device that torch can use here"

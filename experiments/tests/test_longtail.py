@@ -15,6 +15,7 @@ from experiments.deep.longtail import (  # noqa: E402
     Recipe,
     Trainer,
     long_tailed,
+    methods,
     read_cifar,
     read_npz,
     run,
@@ -22,7 +23,6 @@ from experiments.deep.longtail import (  # noqa: E402
     train_together,
     training,
 )
-from experiments.deep.longtail import methods as ways  # noqa: E402
 from experiments.deep.longtail.augmentation import (  # noqa: E402
     Normaliser,
     augmented,
@@ -49,7 +49,7 @@ pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 class TestTheCut:
-    def test_sizes_of_classes_fall_by_the_usual_formula(self):
+    def test_class_sizes_follow_the_usual_formula(self):
         for n_classes, size, ratio in ((10, 5000, 100), (100, 500, 100), (10, 5000, 50)):
             labels = np.tile(np.arange(n_classes), size)
             kept = long_tailed(labels, ratio, seed=0)
@@ -61,14 +61,14 @@ class TestTheCut:
         kept = long_tailed(labels, 100, seed=0)
         np.testing.assert_array_equal(np.bincount(labels[kept]), COUNTS)
 
-    def test_it_depends_on_the_seed_alone_and_takes_no_image_twice(self):
+    def test_the_cut_depends_on_the_seed_only_and_has_no_duplicates(self):
         labels = np.random.default_rng(0).permutation(np.repeat(np.arange(5), 50))
         one, same, other = (long_tailed(labels, 10, seed) for seed in (1, 1, 2))
         np.testing.assert_array_equal(one, same)
         assert not np.array_equal(one, other)
         assert (np.diff(one) > 0).all()
 
-    def test_a_set_that_is_cut_keeps_its_test_part(self):
+    def test_the_cut_keeps_the_test_part(self):
         whole = small(counts=(100, 100, 100))
         cut = whole.cut(ratio=10, seed=0)
         np.testing.assert_array_equal(cut.counts, [100, 31, 10])
@@ -78,7 +78,7 @@ class TestTheCut:
         assert all(image.tobytes() in rows for image in cut.train_images)
 
     @pytest.mark.parametrize(
-        ("counts", "ratio", "said"),
+        ("counts", "ratio", "message"),
         [
             ((50, 50), 0.5, "at least 1"),
             ((50, 50), float("nan"), "at least 1"),
@@ -87,13 +87,13 @@ class TestTheCut:
             ((50,), 2, "only one class"),
         ],
     )
-    def test_a_cut_that_can_t_be_made_is_refused(self, counts, ratio, said):
-        with pytest.raises(BenchError, match=said):
+    def test_an_impossible_cut_is_refused(self, counts, ratio, message):
+        with pytest.raises(BenchError, match=message):
             long_tailed(np.repeat(np.arange(len(counts)), counts), ratio, 0)
 
 
 class TestReading:
-    def test_files_of_numpy_give_back_what_they_hold(self, tmp_path):
+    def test_npz_files_are_read(self, tmp_path):
         data = small()
         for part in ("train", "test"):
             np.savez(
@@ -115,7 +115,7 @@ class TestReading:
             with pytest.raises(BenchError, match=name):
                 read_npz(tmp_path / f"{name}.npz", tmp_path / f"{name}.npz")
 
-    def test_the_long_tailed_cifar_10_at_hand_has_the_counts_of_the_formula(self):
+    def test_the_long_tailed_cifar_10_file_has_the_counts_of_the_formula(self):
         home = DATA / "large"
         if not (home / "cifar10_lt100.npz").is_file():
             pytest.skip(f"cifar10_lt100.npz is not at {home} (set RECTIFOLD_DATA)")
@@ -124,7 +124,7 @@ class TestReading:
         np.testing.assert_array_equal(np.bincount(data.test_labels), [1000] * 10)
 
     @pytest.mark.parametrize("classes", [10, 100])
-    def test_binary_cifar_gives_back_pixels_and_labels(self, tmp_path, classes):
+    def test_binary_cifar_files_are_read(self, tmp_path, classes):
         made = write_cifar(tmp_path, classes)
         for folder in (tmp_path, made["home"]):
             data = read_cifar(folder, classes)
@@ -141,18 +141,18 @@ class TestReading:
         path = home / ("data_batch_3.bin" if classes == 10 else "train.bin")
         whole = path.read_bytes()
         record = 3072 + (1 if classes == 10 else 2)
-        for kept, said in (
+        for kept, message in (
             (len(whole) - 1, "cut off"),
             (len(whole) - record, "not whole|no image"),
         ):
             path.write_bytes(whole[:kept])
-            with pytest.raises(BenchError, match=said):
+            with pytest.raises(BenchError, match=message):
                 read_cifar(tmp_path, classes)
         path.unlink()
         with pytest.raises(BenchError, match="there is no file"):
             read_cifar(tmp_path, classes)
 
-    def test_the_python_version_is_refused_and_the_reason_given(self, tmp_path):
+    def test_the_python_version_is_refused_with_the_reason(self, tmp_path):
         with pytest.raises(BenchError, match="has no folder cifar-100-binary"):
             read_cifar(tmp_path, 100)
         (tmp_path / "cifar-100-python").mkdir()
@@ -162,7 +162,7 @@ class TestReading:
             read_cifar(tmp_path, 20)
 
     @pytest.mark.parametrize(
-        ("change", "said"),
+        ("change", "message"),
         [
             ({"train_images": np.zeros((3, 28, 28, 3), np.uint8)}, r"shape \(3, 28, 28, 3\)"),
             ({"test_images": np.zeros((90, 32, 32, 3))}, "test part: images must be bytes"),
@@ -172,13 +172,13 @@ class TestReading:
             ({"names": ("a",)}, "at least 2"),
         ],
     )
-    def test_images_that_don_t_fit_are_refused(self, change, said):
-        with pytest.raises(BenchError, match=said):
+    def test_invalid_images_are_refused(self, change, message):
+        with pytest.raises(BenchError, match=message):
             LongTailed(**{**vars(small()), **change})
 
 
 def write_cifar(folder, classes):
-    """Write a small CIFAR in its binary version: ten images of each class, two of them to test."""
+    """Write small CIFAR files in the binary version."""
     rng = np.random.default_rng(classes)
     ten = classes == 10
     home = folder / ("cifar-10-batches-bin" if ten else "cifar-100-binary")
@@ -202,7 +202,7 @@ def write_cifar(folder, classes):
 
 
 class TestTheNetwork:
-    def test_it_is_a_resnet_32_with_shortcuts_that_have_no_parameters(self):
+    def test_the_network_is_a_resnet_32_with_parameter_free_shortcuts(self):
         def size(network):
             return sum(weights.numel() for weights in network.parameters())
 
@@ -221,7 +221,7 @@ class TestTheNetwork:
             assert network(x).shape == (3, 7)
             torch.testing.assert_close(network(x), network.head(network.features(x)))
 
-    def test_a_shortcut_leaves_out_pixels_and_adds_channels_of_zeros(self):
+    def test_a_shortcut_drops_pixels_and_adds_zero_channels(self):
         x = torch.randn(2, 16, 8, 8)
         assert Block(16, 16, 1).shortcut(x) is x
         past = Block(16, 32, 2).shortcut(x)
@@ -246,7 +246,7 @@ def slow_cross_entropy(logits, labels, weights):
 
 
 class TestLosses:
-    def test_class_balanced_weights_are_those_of_the_effective_number(self):
+    def test_class_balanced_weights_follow_the_effective_number(self):
         raw = [(1 - 0.9999) / (1 - 0.9999**count) for count in COUNTS.tolist()]
         np.testing.assert_allclose(class_balanced(COUNTS), np.array(raw) / sum(raw) * 10)
         np.testing.assert_allclose(class_balanced(COUNTS, beta=0.0), 1)
@@ -257,7 +257,7 @@ class TestLosses:
 
     @pytest.mark.parametrize("name", ["CE", "CB", "LDAM"])
     @pytest.mark.parametrize("epoch", [0, 159, 160])
-    def test_losses_are_those_of_the_formulas(self, name, epoch):
+    def test_losses_agree_with_the_formulas(self, name, epoch):
         rng = np.random.default_rng(0)
         logits, labels = rng.uniform(-1, 1, size=(40, 10)), rng.integers(10, size=40)
         loss = Loss(name, COUNTS, CPU)
@@ -272,13 +272,13 @@ class TestLosses:
         assert float(found) == pytest.approx(slow_cross_entropy(logits, labels, weights), rel=1e-5)
 
     @pytest.mark.parametrize("epochs", [10, 200])
-    def test_ldam_weighs_classes_in_the_last_fifth_of_the_epochs(self, epochs):
+    def test_ldam_weights_classes_in_the_last_fifth_of_the_epochs(self, epochs):
         weighed = [
             bool((weights_at("LDAM", COUNTS, epoch, epochs) != 1).any()) for epoch in range(epochs)
         ]
         assert weighed == [epoch >= epochs * 4 // 5 for epoch in range(epochs)]
 
-    def test_weights_change_where_they_are(self):
+    def test_weights_are_updated_in_place(self):
         loss = Loss("LDAM", COUNTS, CPU)
         place = loss.weights.data_ptr()
         loss.begin(160, 200)
@@ -295,7 +295,7 @@ class TestLosses:
 
 
 class TestAugmentation:
-    def test_every_image_is_a_shifted_and_maybe_flipped_copy_of_its_own(self):
+    def test_augmented_images_are_shifted_and_flipped_copies(self):
         rng = np.random.default_rng(0)
         images = rng.integers(1, 256, size=(20, 32, 32, 3), dtype=np.uint8)
         rows = torch.from_numpy(rng.integers(20, size=50))
@@ -349,7 +349,7 @@ class TestTraining:
             one.features(data.test_images), same.features(data.test_images)
         )
 
-    def test_trainings_side_by_side_are_what_they_are_alone(self):
+    def test_training_together_gives_the_same_networks_as_one_by_one(self):
         data = small()
         alone = [train(data, name, epochs=2, device="cpu", recipe=SMALL) for name in ("CB", "LDAM")]
         seen = []
@@ -363,18 +363,18 @@ class TestTraining:
         assert [one.losses for one in beside] == [one.losses for one in alone]
         assert seen == [(2, 4), (4, 4)]
 
-    def test_the_state_of_torch_s_own_generator_stays_as_it_was(self):
+    def test_training_restores_the_generator_of_torch(self):
         before = torch.get_rng_state()
         train(small(counts=(20, 10)), epochs=1, device="cpu", recipe=SMALL)
         assert torch.equal(torch.get_rng_state(), before)
 
-    def test_a_loss_that_is_no_number_stops_with_advice(self):
+    def test_a_loss_that_is_not_finite_raises_an_error_with_advice(self):
         wild = Recipe(batch=32, width=4, blocks=1, rate=1e30)
         with pytest.raises(BenchError, match="lower learning rate than 1e"):
             train(small(counts=(60, 30)), epochs=3, device="cpu", recipe=wild)
 
     @pytest.mark.parametrize(
-        ("options", "said"),
+        ("options", "message"),
         [
             ({"epochs": 0}, "epochs must be an integer"),
             ({"epochs": 1.5}, "not 1.5"),
@@ -382,12 +382,12 @@ class TestTraining:
             ({"device": "nowhere"}, "device='nowhere'"),
         ],
     )
-    def test_bad_arguments_are_refused(self, options, said):
-        with pytest.raises(ValueError, match=said):
+    def test_bad_arguments_are_refused(self, options, message):
+        with pytest.raises(ValueError, match=message):
             train(small(), **options)
 
     @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a CUDA device")
-    def test_cuda_where_there_is_none_is_refused_before_any_work(self):
+    def test_a_missing_cuda_device_is_refused_before_any_work(self):
         with pytest.raises(
             ValueError, match="device='cuda' is not a device that torch can use here"
         ):
@@ -395,7 +395,7 @@ class TestTraining:
         assert training.find_device(None) == CPU
 
     @pytest.mark.gpu
-    def test_replayed_steps_are_those_that_are_launched_anew(self):
+    def test_replayed_steps_equal_launched_steps(self):
         data = small()
         for name in ("CE", "LDAM"):
             trainers = [
@@ -475,16 +475,16 @@ class TestTheExperiment:
         data = small(counts=(101, 100, 20, 19), test=10)
         predicted = data.test_labels.copy()
         predicted[np.flatnonzero(predicted == 1)[:5]] = 0
-        found = ways.scores(predicted, data)
+        found = methods.scores(predicted, data)
         assert found["per_class"] == [1, 0.5, 1, 1]
         assert (found["many"], found["medium"], found["few"]) == (1, 0.75, 1)
 
-    def test_a_single_class_that_cleaning_left_is_predicted(self):
+    def test_a_single_class_left_by_cleaning_is_predicted(self):
         X = np.zeros((3, 2))
-        np.testing.assert_array_equal(ways.linear(X, np.array([1, 1, 1]), X), [1, 1, 1])
+        np.testing.assert_array_equal(methods.linear(X, np.array([1, 1, 1]), X), [1, 1, 1])
 
     @pytest.mark.parametrize(
-        ("options", "said"),
+        ("options", "message"),
         [
             ({"methods": ["GMR-Featur"]}, "did you mean 'GMR-Feature'"),
             ({"methods": []}, "methods is empty"),
@@ -497,6 +497,6 @@ class TestTheExperiment:
             ({"strategy": [0, 3]}, "3 is not a class"),
         ],
     )
-    def test_what_can_t_be_done_is_said_when_it_is_asked_for(self, options, said):
-        with pytest.raises(ValueError, match=said):
+    def test_invalid_arguments_are_refused_at_the_call(self, options, message):
+        with pytest.raises(ValueError, match=message):
             run(small(), **options)

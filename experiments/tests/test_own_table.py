@@ -1,4 +1,4 @@
-"""Tables of one's own in the experiment with a diffusion model: how they are read, and refused."""
+"""Your own tables in the experiment with TabDDPM."""
 
 import numpy as np
 import pandas as pd
@@ -51,7 +51,7 @@ def saved(tmp_path):
     return save
 
 
-def test_text_bool_and_two_values_name_something_and_times_are_numbers(saved):
+def test_text_bool_and_two_values_are_categorical_and_times_are_numbers(saved):
     frame = loans().assign(sure=lambda f: f["debt"] > 0)
     frame.loc[3, "text"] = None
     table = load_own(saved(frame))
@@ -59,18 +59,18 @@ def test_text_bool_and_two_values_name_something_and_times_are_numbers(saved):
     assert table.categorical == ("text", "first", "sure")
     np.testing.assert_array_equal(table.y, frame["paid"] == "no")
     assert not table.X.isna().any().any()
-    # A missing text is a fourth one; codes give texts back.
+    # A missing text is a category of its own.
     assert table.X["text"].nunique() == 4
     assert pd.crosstab(table.X["text"], frame["text"].fillna("?")).astype(bool).sum().sum() == 4
     np.testing.assert_array_equal(table.X["income"], frame["income"])
     assert table.X["opened"].is_monotonic_increasing
-    # A column that happens to be called "text" is no text to be read.
+    # A column named "text" is not read as texts.
     assert list(split(table, 0).X_train.columns) == [*frame.columns.drop("paid")]
 
 
-def test_numbers_that_name_something_are_told(saved):
+def test_columns_of_numbers_can_be_declared_categorical(saved):
     table = load_own(saved(loans(), "loans.csv"), ["code"])
-    # In a CSV file a date is text, and names a day.
+    # In a CSV file a date is text, and categorical.
     assert table.categorical == ("text", "code", "first", "opened")
     assert load_own(saved(loans())).categorical == ("text", "first")
 
@@ -84,7 +84,7 @@ def test_numbers_that_name_something_are_told(saved):
         ({}, ("cod",), "has no column 'cod'; did you mean 'code'"),
     ],
 )
-def test_what_a_diffusion_model_can_t_take_is_one_sentence(saved, change, categorical, sentence):
+def test_invalid_columns_are_refused(saved, change, categorical, sentence):
     frame = loans()
     for name, value in change.items():
         frame.loc[[3, 7], name] = value
@@ -92,7 +92,7 @@ def test_what_a_diffusion_model_can_t_take_is_one_sentence(saved, change, catego
         load_own(saved(frame), categorical)
 
 
-def test_too_many_names_too_few_rows_and_a_name_of_the_paper_are_refused(saved):
+def test_too_many_categories_small_classes_and_reserved_names_are_refused(saved):
     many = loans(400).assign(text=[f"street {n}" for n in range(400)])
     with pytest.raises(BenchError, match=r"column 'text' of .* has 400 categories"):
         load_own(saved(many))
@@ -102,7 +102,7 @@ def test_too_many_names_too_few_rows_and_a_name_of_the_paper_are_refused(saved):
         load_own(saved(loans(), "covtype.parquet"))
 
 
-def test_the_command_takes_a_table_of_one_s_own(tmp_path, capsys, saved):
+def test_the_command_accepts_your_own_table(tmp_path, capsys, saved):
     path = saved(loans().drop(columns="opened"), "loans.csv").path
     store = tmp_path / "store"
     quick = ["--seed", "0", "--samples", "1", "--iterations", "3", "--timesteps", "4"]

@@ -1,4 +1,4 @@
-"""TabDDPM: its formulas beside plain ones, tables that it must recover, and what it refuses."""
+"""TabDDPM: formulas against plain versions, recovery of known distributions, and errors."""
 
 import json
 import subprocess
@@ -63,7 +63,7 @@ def gaussian(T=20, columns=1, reach=100.0):
     return Gaussian(cosine(T), [-reach] * columns, [reach] * columns, CPU)
 
 
-def test_noise_and_the_estimate_of_a_row_undo_each_other():
+def test_the_estimate_inverts_the_noise():
     process, t = gaussian(columns=3), torch.arange(19)
     start, noise = torch.randn(19, 3), torch.randn(19, 3)
     noisy = process.noised(start, t, noise)
@@ -98,7 +98,7 @@ def test_a_step_back_keeps_normal_rows_normal(t):
     assert slope.item() == pytest.approx(np.sqrt(1 - schedule.beta[t]), abs=0.01)
 
 
-def test_the_last_step_back_brings_no_noise_and_stays_in_range():
+def test_the_last_step_back_adds_no_noise_and_stays_in_range():
     process, first = gaussian(reach=2.0), torch.zeros(4, dtype=torch.int64)
     rows = torch.tensor([[-9.0], [0.5], [1.0], [9.0]])
     one, other = (process.back(rows, first, torch.zeros(4, 1)) for _ in range(2))
@@ -125,7 +125,7 @@ def posterior(start, row, t, schedule):
     return found / found.sum()
 
 
-def test_sums_within_columns_are_those_of_each_column():
+def test_sums_within_segments_equal_sums_of_columns():
     segments = Segments(SIZES, CPU)
     values = (torch.randn(6, 10) * 30).requires_grad_()
     expected = torch.stack([part.logsumexp(1) for part in values.split(SIZES, 1)], 1)
@@ -139,7 +139,7 @@ def test_sums_within_columns_are_those_of_each_column():
     assert torch.allclose(one, other, atol=1e-5)
 
 
-def test_codes_survive_zeros_and_ones():
+def test_one_hot_encoding_is_inverted():
     segments = Segments(SIZES, CPU)
     codes = torch.stack([torch.randint(size, (50,)) for size in SIZES], 1)
     ones = segments.one_hot(codes)
@@ -161,7 +161,7 @@ def test_noisy_categories_have_the_probabilities_of_the_schedule():
 
 
 @pytest.mark.parametrize("t", [0, 1, 10, 19])
-def test_categories_posterior_and_loss_are_those_of_plain_probabilities(t):
+def test_posterior_and_loss_of_categories_agree_with_plain_probabilities(t):
     torch.manual_seed(t)
     schedule = cosine(20)
     process = Multinomial(schedule, SIZES, CPU)
@@ -198,7 +198,7 @@ def test_a_step_back_draws_categories_from_the_posterior():
     assert shares.numpy() == pytest.approx(expected.numpy(), abs=0.007)
 
 
-def test_steps_have_embeddings_of_their_own():
+def test_steps_have_distinct_embeddings():
     made = waves(torch.arange(1000), 16)
     assert made.shape == (1000, 16)
     assert len(torch.unique(made, dim=0)) == 1000
@@ -208,7 +208,7 @@ def test_steps_have_embeddings_of_their_own():
 
 
 def mixture(n, seed):
-    """Two clouds in each class, correlated there, and a category that depends on the class."""
+    """Draw two correlated clouds in each class, and a category that depends on the class."""
     rng = np.random.default_rng(seed)
     y = np.where(rng.random(n) < 0.3, "rare", "common")
     side = np.where(rng.random(n) < 0.5, 1.0, -1.0)
@@ -222,7 +222,7 @@ def mixture(n, seed):
 
 
 def distances(X, y, X_new, y_new):
-    """The worst over classes: Wasserstein in deviations, correlation, total variation."""
+    """Return the largest Wasserstein distance, correlation error and total variation of a class."""
     found = np.zeros(3)
     for label in ("common", "rare"):
         real, new = X[y == label], X_new[y_new == label]
@@ -274,24 +274,24 @@ def test_an_untrained_network_is_out_of_bounds(trained):
     assert (found > BOUNDS).all(), found
 
 
-def test_rows_of_another_class_are_out_of_bounds(trained):
+def test_samples_of_another_class_are_out_of_bounds(trained):
     X, y = trained.sample(4000)
     swapped = np.where(y == "rare", "common", "rare")
     assert (distances(*mixture(10_000, 1), X, swapped) > BOUNDS).all()
 
 
-def test_a_model_that_ignored_classes_would_be_out_of_bounds(trained):
+def test_a_model_that_ignores_classes_would_be_out_of_bounds(trained):
     X, y = trained.sample(4000)
     shuffled = np.random.default_rng(0).permutation(y)
     assert (distances(*mixture(10_000, 1), X, shuffled) > BOUNDS).all()
 
 
-def test_classes_are_drawn_as_often_as_they_were(trained):
+def test_classes_are_drawn_with_their_frequencies(trained):
     _, y = trained.sample(4000)
     assert (y == "rare").mean() == pytest.approx(0.3, abs=0.03)
 
 
-def test_rows_have_the_classes_that_were_asked_for(trained):
+def test_samples_have_the_requested_classes(trained):
     asked = np.array(["rare", "common"] * 500)
     X, y = trained.sample(1000, y=asked)
     assert (y == asked).all()
@@ -299,7 +299,7 @@ def test_rows_have_the_classes_that_were_asked_for(trained):
     assert (X["colour"][asked == "common"] == "red").mean() < 0.05
 
 
-def test_held_out_rows_lose_more_with_wrong_classes(trained):
+def test_the_loss_of_held_out_samples_is_higher_with_wrong_classes(trained):
     X, y = mixture(1000, 2)
     right = trained.loss(X, y)
     wrong = trained.loss(X, np.where(y == "rare", "common", "rare"))
@@ -337,7 +337,7 @@ def test_a_classifier_learns_real_wine_from_synthetic_wine():
 
 
 @pytest.mark.parametrize("device", DEVICES)
-def test_the_same_seed_gives_the_same_rows(device):
+def test_the_same_seed_gives_the_same_samples(device):
     X, y = mixture(300, 3)
     models = [
         TabDDPM(**SMALL | {"device": device}, dropout=0.1).fit(X, y, categorical=["colour"])
@@ -355,7 +355,7 @@ def test_the_same_seed_gives_the_same_rows(device):
     )
 
 
-def test_the_random_numbers_of_the_program_around_are_left_alone():
+def test_global_random_states_are_unchanged():
     X, y = mixture(100, 3)
     torch.manual_seed(5)
     expected = torch.rand(3)
@@ -364,7 +364,7 @@ def test_the_random_numbers_of_the_program_around_are_left_alone():
     assert torch.equal(torch.rand(3), expected)
 
 
-def test_many_rows_are_drawn_in_blocks(trained, monkeypatch):
+def test_many_samples_are_drawn_in_blocks(trained, monkeypatch):
     monkeypatch.setattr(sampling, "_MAX_SAMPLES", 300)
     asked = np.repeat(["rare", "common"], [700, 300])
     X, y = trained.sample(1000, y=asked)
@@ -375,7 +375,7 @@ def test_many_rows_are_drawn_in_blocks(trained, monkeypatch):
 
 
 @pytest.mark.gpu
-def test_a_recorded_step_does_what_the_step_does():
+def test_a_recorded_step_equals_the_step():
     X, y = mixture(6000, 0)
     model = TabDDPM(**SMALL | {"device": "cuda", "iterations": 200})
     precision = torch.backends.cuda.matmul.fp32_precision
@@ -390,7 +390,7 @@ def test_a_recorded_step_does_what_the_step_does():
     assert torch.backends.cuda.matmul.fp32_precision == precision
 
 
-def test_a_model_in_a_file_draws_the_same_rows(trained, tmp_path):
+def test_a_loaded_model_draws_the_same_samples(trained, tmp_path):
     path = tmp_path / "model.safetensors"
     trained.save(path)
     again = TabDDPM.load(path, device="cpu")
@@ -405,7 +405,7 @@ def test_a_model_in_a_file_draws_the_same_rows(trained, tmp_path):
 @pytest.mark.parametrize(
     "classes", [["a", "b"], [3, -1], [0.5, 2.0], [True, False], np.array([1, 2], dtype=np.uint8)]
 )
-def test_classes_of_all_plain_types_come_back_from_a_file(classes, tmp_path):
+def test_classes_of_all_plain_types_are_saved(classes, tmp_path):
     y = np.repeat(np.asarray(classes), 10)
     model = TabDDPM(**SMALL).fit(np.random.default_rng(0).normal(size=(20, 2)), y)
     model.save(tmp_path / "model")
@@ -415,7 +415,7 @@ def test_classes_of_all_plain_types_come_back_from_a_file(classes, tmp_path):
     assert (labels == model.sample(30)[1]).all()
 
 
-def test_a_file_that_is_no_model_is_called_so(tmp_path):
+def test_a_file_that_is_not_a_model_is_refused(tmp_path):
     path = tmp_path / "other"
     path.write_bytes(b"something else entirely")
     with pytest.raises(ValueError, match="does not hold a TabDDPM model"):
@@ -431,7 +431,7 @@ def test_a_file_that_is_no_model_is_called_so(tmp_path):
         TabDDPM.load(tmp_path / "nowhere")
 
 
-def test_a_model_that_cannot_be_written_leaves_no_file(tmp_path):
+def test_a_failed_save_leaves_no_file(tmp_path):
     X, y = np.random.default_rng(0).normal(size=(20, 1)), np.repeat([1, 2], 10)
     days = pd.DataFrame({"x": X[:, 0], "day": pd.to_datetime(["2020-01-01", "2020-01-02"] * 10)})
     model = TabDDPM(**SMALL).fit(days, y, categorical=["day"])
@@ -466,7 +466,7 @@ ODD = ["colour", "text", "code", "one"]
 
 
 @pytest.mark.parametrize("from_file", [False, True])
-def test_a_dataframe_comes_back_with_its_dtypes_and_range(from_file, tmp_path):
+def test_samples_are_a_dataframe_with_the_dtypes_and_range_of_the_table(from_file, tmp_path):
     X, y = odd_table()
     model = TabDDPM(**SMALL).fit(X, y, categorical=ODD)
     if from_file:
@@ -485,7 +485,7 @@ def test_a_dataframe_comes_back_with_its_dtypes_and_range(from_file, tmp_path):
             assert X_new[name].max() <= X[name].max()
 
 
-def test_constants_come_back_exactly():
+def test_constant_columns_are_restored_exactly():
     X, y = odd_table()
     X_new, _ = TabDDPM(**SMALL).fit(X, y, categorical=ODD).sample(7)
     for name in ("constant", "large", "one"):
@@ -493,7 +493,7 @@ def test_constants_come_back_exactly():
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int64, object])
-def test_an_array_comes_back_as_an_array_with_whole_numbers_whole(dtype):
+def test_samples_are_an_array_and_integers_stay_integers(dtype):
     rng = np.random.default_rng(0)
     X = rng.integers(0, 50, size=(40, 3)).astype(dtype)
     X_new, _ = TabDDPM(**SMALL).fit(X, np.repeat([0, 1], 20), categorical=[-1]).sample(30)
@@ -503,14 +503,14 @@ def test_an_array_comes_back_as_an_array_with_whole_numbers_whole(dtype):
 
 
 @pytest.mark.parametrize("categorical", [None, [0, 1]])
-def test_numbers_alone_and_categories_alone_are_tables_too(categorical):
+def test_tables_of_numbers_only_or_categories_only_are_supported(categorical):
     X = np.random.default_rng(0).integers(0, 4, size=(40, 2)).astype(float)
     X_new, y_new = TabDDPM(**SMALL).fit(X, np.zeros(40), categorical=categorical).sample(9)
     assert X_new.shape == (9, 2)
     assert (y_new == 0).all()
 
 
-def test_progress_is_told_in_iterations():
+def test_progress_counts_iterations():
     seen = []
     with listening(lambda done, total: seen.append((done, total))):
         TabDDPM(**SMALL | {"iterations": 60}).fit(*mixture(100, 0), categorical=["colour"])
@@ -519,7 +519,7 @@ def test_progress_is_told_in_iterations():
     assert seen == sorted(seen)
 
 
-def test_experiments_do_without_torch_and_the_model_says_that_it_does_not():
+def test_modules_import_without_torch_and_the_model_names_it():
     program = """
 import sys
 import experiments.deep.tabular, experiments.deep.report, rectifold.cli.bench
@@ -546,7 +546,7 @@ def normal(n_columns, n_rows=40):
 
 
 @pytest.mark.parametrize(("columns", "embedding"), [(3, 128), (128, 128), (129, 256), (300, 512)])
-def test_the_embedding_is_as_wide_as_the_numbers_of_a_row(columns, embedding, tmp_path):
+def test_the_embedding_is_at_least_as_wide_as_the_columns_of_numbers(columns, embedding, tmp_path):
     model = TabDDPM(**SMALL | {"embedding": None, "layers": (512,), "iterations": 1})
     model.fit(*normal(columns))
     assert model.embedding_ == embedding
@@ -569,15 +569,15 @@ def test_categories_do_not_widen_the_embedding():
         ({"layers": (16, 10)}, "layers of width 10 is too narrow for 12 .* make it at least 12"),
     ],
 )
-def test_widths_through_which_noise_can_t_pass_are_warned_of(widths, sentence):
+def test_too_narrow_layers_give_a_warning(widths, sentence):
     with pytest.warns(UserWarning, match=sentence):
         TabDDPM(**SMALL | {"embedding": 16} | widths).fit(*normal(12))
 
 
-def test_noise_of_more_columns_than_the_embedding_is_not_told():
+def test_a_narrow_embedding_cannot_represent_the_noise():
     X, y = normal(12, 2000)
     settings = SMALL | {"layers": (64,), "batch_size": 256, "iterations": 400}
-    # Of independent normal columns half of the noise can be told, on average over all steps.
+    # Of independent normal columns half of the noise can be predicted, on average over all steps.
     wide = TabDDPM(**settings | {"embedding": 32, "learning_rate": 3e-3}).fit(X, y)
     with pytest.warns(UserWarning, match="too narrow for"):
         narrow = TabDDPM(**settings | {"embedding": 4, "learning_rate": 3e-3}).fit(X, y)
@@ -605,13 +605,13 @@ def test_noise_of_more_columns_than_the_embedding_is_not_told():
         ({"device": "meta"}, "device='meta' is not a device that torch can use"),
     ],
 )
-def test_parameters_that_mean_nothing_are_refused(options, sentence):
+def test_invalid_parameters_are_refused(options, sentence):
     with pytest.raises(ValueError, match=sentence):
         TabDDPM(**SMALL | options).fit(*mixture(50, 0), categorical=["colour"])
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a CUDA device")
-def test_a_device_that_is_not_there_is_called_so_before_any_work():
+def test_a_missing_device_is_refused_before_any_work():
     seen = []
     with (
         listening(lambda *numbers: seen.append(numbers)),
@@ -645,7 +645,7 @@ def with_cell(column, value):
         (np.array([["a", "b"]] * 50), None, "column 0 does not hold numbers"),
     ],
 )
-def test_tables_that_cannot_be_learned_are_refused(X, categorical, sentence):
+def test_invalid_tables_are_refused(X, categorical, sentence):
     with pytest.raises(ValueError, match=sentence):
         TabDDPM(**SMALL).fit(X, np.repeat([0, 1], 25), categorical=categorical)
 
@@ -659,12 +659,12 @@ def test_tables_that_cannot_be_learned_are_refused(X, categorical, sentence):
         (np.zeros((50, 2)), "y must have one dimension, not 2"),
     ],
 )
-def test_classes_that_cannot_be_learned_are_refused(y, sentence):
+def test_invalid_classes_are_refused(y, sentence):
     with pytest.raises(ValueError, match=sentence):
         TabDDPM(**SMALL).fit(mixture(50, 0)[0], y, categorical=["colour"])
 
 
-def test_a_model_before_fit_says_so(tmp_path):
+def test_an_unfitted_model_raises_not_fitted_error(tmp_path):
     model = TabDDPM(**SMALL)
     for ask in (
         lambda: model.sample(3),
@@ -685,7 +685,7 @@ def test_a_model_before_fit_says_so(tmp_path):
         (4, "rare", "y must have one dimension, not 0"),
     ],
 )
-def test_samples_that_make_no_sense_are_refused(trained, n, y, sentence):
+def test_invalid_arguments_of_sample_are_refused(trained, n, y, sentence):
     with pytest.raises(ValueError, match=sentence):
         trained.sample(n, y=y)
 
@@ -699,13 +699,13 @@ def test_samples_that_make_no_sense_are_refused(trained, n, y, sentence):
         (lambda X: X.assign(u=np.nan), "column 'u' has a missing value"),
     ],
 )
-def test_other_rows_than_those_of_fit_are_refused(trained, change, sentence):
+def test_columns_that_differ_from_fit_are_refused(trained, change, sentence):
     X, y = mixture(20, 0)
     with pytest.raises(ValueError, match=sentence):
         trained.loss(change(X), y)
 
 
-def test_a_loss_that_is_no_number_ends_training_at_once():
+def test_a_loss_that_is_not_finite_ends_training():
     seen = []
     with (
         listening(lambda done, total: seen.append(done)),
@@ -717,7 +717,7 @@ def test_a_loss_that_is_no_number_ends_training_at_once():
     assert max(seen) < 100
 
 
-def test_a_mask_of_columns_means_what_positions_mean():
+def test_a_mask_of_columns_equals_positions():
     X, y = mixture(300, 0)
     quick = TabDDPM(**SMALL | {"iterations": 3, "timesteps": 4})
     mask = [name == "colour" for name in X.columns]

@@ -1,4 +1,4 @@
-"""The laws behind the theory pages, and that their figures are those of the recorded results."""
+"""The statements on the theory pages, and that the pages are made from the stored results."""
 
 from fractions import Fraction
 from importlib import import_module
@@ -22,7 +22,7 @@ from experiments.theory import lemma, page, proposition, theorem, worlds
 
 
 @pytest.mark.parametrize("name", page.NAMES)
-def test_what_a_page_quotes_is_made_from_the_result(name):
+def test_the_tables_of_a_page_are_made_from_the_stored_result(name):
     pytest.importorskip("pyarrow")
     pytest.importorskip("scikit_posthocs")
     experiment = import_module(f"experiments.theory.{name}")
@@ -40,7 +40,7 @@ def test_a_page_shows_its_picture(name):
 
 
 @given(st.floats(0.01, 0.99), st.floats(0.1, 1000))
-def test_flagging_is_cheaper_exactly_above_the_threshold(p, cost):
+def test_flagging_has_the_lower_expected_cost_exactly_above_the_threshold(p, cost):
     threshold = 1 / (1 + cost)
     assume(abs(p - threshold) > 1e-9)
     assert ((1 - p) < p * cost) == (p > threshold)
@@ -54,10 +54,10 @@ def test_flagging_is_cheaper_exactly_above_the_threshold(p, cost):
     st.integers(1, 40),
     st.integers(1, 40),
 )
-def test_with_the_rates_near_a_point_the_lemma_is_counting(gone, kept_0, kept_1):
-    gone_0, gone_1 = map(int, gone[0])
-    n_0, n_1 = gone_0 + kept_0, gone_1 + kept_1
-    shifted = posterior_shift(n_1 / (n_0 + n_1), r0=gone_0 / n_0, r1=gone_1 / n_1)
+def test_with_local_rates_the_lemma_is_exact(removed, kept_0, kept_1):
+    removed_0, removed_1 = map(int, removed[0])
+    n_0, n_1 = removed_0 + kept_0, removed_1 + kept_1
+    shifted = posterior_shift(n_1 / (n_0 + n_1), r0=removed_0 / n_0, r1=removed_1 / n_1)
     assert shifted == pytest.approx(kept_1 / (kept_0 + kept_1))
 
 
@@ -65,7 +65,7 @@ def test_the_lemma_holds_for_uniform_removal_and_not_for_cleaning():
     X, y = worlds.two_gaussians(20_000, lemma.RATIO, seed=0)
     p = worlds.true_posterior(X, lemma.RATIO)
     removed = {
-        name: lemma.removed_rows(name, X, y, np.random.default_rng(1)) for name in lemma.CLEANERS
+        name: lemma.removed_samples(name, X, y, np.random.default_rng(1)) for name in lemma.CLEANERS
     }
     found = {name: lemma.in_strips(p, y, rows) for name, rows in removed.items()}
     at_random = found["at random, r0 = 0.3"]
@@ -90,13 +90,13 @@ def _weights(d):
 
 
 @given(distances, st.floats(0.01, 0.25))
-def test_weights_never_lower_the_variance_where_noise_is_the_same_everywhere(d, v):
+def test_weights_never_lower_the_variance_under_constant_noise(d, v):
     w = _weights(d)
     assert (w**2 * v).sum() >= v / 15 * (1 - 1e-9)
 
 
 @given(distances, arrays.arrays(float, 15, elements=st.floats(0.001, 0.25)))
-def test_the_condition_says_which_variance_is_lower(d, v):
+def test_the_condition_of_the_theorem_is_equivalent_to_a_lower_variance(d, v):
     w = _weights(d)
     weighted, uniform = (w**2 * v).sum(), (v / 15**2).sum()
     assume(abs(weighted / uniform - 1) > 1e-9)
@@ -105,14 +105,14 @@ def test_the_condition_says_which_variance_is_lower(d, v):
     assert condition == (weighted < uniform)
 
 
-def test_an_error_of_a_labels_probability_leaves_its_variance_as_it_is():
+def test_noise_in_the_probability_of_a_label_does_not_change_its_variance():
     rng = np.random.default_rng(0)
     p = 0.5 + rng.uniform(-0.4, 0.4, size=400_000)
     labels = rng.random(p.shape) < p
     assert labels.var() == pytest.approx(0.25, abs=0.001)
 
 
-def test_a_huge_epsilon_is_a_uniform_vote(overlapping):
+def test_votes_are_uniform_with_a_huge_epsilon(overlapping):
     X, y = overlapping
     gmr = GMR(epsilon=theorem.UNIFORM)
     gmr.fit_resample(X, y)
@@ -123,7 +123,7 @@ def test_a_huge_epsilon_is_a_uniform_vote(overlapping):
 # The corollary.
 
 
-def test_rows_of_one_length_have_the_same_neighbours_under_both_metrics(overlapping):
+def test_samples_of_equal_norm_have_the_same_neighbours_under_both_metrics(overlapping):
     X, y = overlapping
     X = X / np.linalg.norm(X, axis=1, keepdims=True)
     near = {}
@@ -138,20 +138,20 @@ def test_rows_of_one_length_have_the_same_neighbours_under_both_metrics(overlapp
 
 
 @pytest.mark.parametrize("alpha", [0.3, 0.5, 0.8, 10 / 11])
-def test_with_perfect_votes_the_boundary_is_where_alpha_has_it(alpha):
-    """Of strict rows those go whose own vote is under alpha or under one half."""
+def test_with_perfect_votes_alpha_sets_the_boundary(alpha):
+    """Strict samples are removed if their own vote is below alpha or below one half."""
     p = np.linspace(0.001, 0.999, 999)
-    goes = np.maximum(alpha, 0.5) > 1 - p
-    cleaned = np.where(goes, 1.0, p)
+    removed = np.maximum(alpha, 0.5) > 1 - p
+    cleaned = np.where(removed, 1.0, p)
     boundary = p[cleaned > 0.5].min()
     assert boundary == pytest.approx(min(0.5, 1 - alpha), abs=0.0015)
 
 
-def test_three_rows_for_one_are_no_higher_rate():
+def test_three_majority_samples_for_one_minority_sample_may_be_a_lower_rate():
     assert posterior_shift(0.5, r0=30 / 1000, r1=10 / 100) < 0.5
 
 
-def test_cleaning_moves_the_boundary_towards_the_majority_but_not_as_far_as_costs():
+def test_cleaning_moves_the_boundary_towards_the_majority_but_less_than_costs_ask_for():
     runs = {(run["model"], run["cleaner"]): run for run in proposition.one_run("overlap", seed=0)}
     for model in proposition.MODELS:
         before, after, strict, moved = (
@@ -169,7 +169,7 @@ def test_cleaning_moves_the_boundary_towards_the_majority_but_not_as_far_as_cost
 
 @st.composite
 def neighbourhoods(draw, most=6):
-    """Rows with random neighbours, whose distances often tie; two classes up to so many."""
+    """Draw samples with random neighbours, whose distances often tie, of 2 to `most` classes."""
     n_classes = draw(st.integers(2, most))
     sizes = np.array(draw(st.lists(st.integers(20, 90), min_size=n_classes, max_size=n_classes)))
     k = draw(st.integers(1, 9))
@@ -182,8 +182,8 @@ def neighbourhoods(draw, most=6):
     return votes, own, sizes
 
 
-def fates(table, **thresholds):
-    """Tell which rows the rules speak against, without a cap; the largest class is strict."""
+def removed_mask(table, **thresholds):
+    """Return which samples are removed without a cap; the largest class is strict."""
     votes, own, sizes = table
     order = size_order(sizes)
     strict, protected = frozenset(order[:1].tolist()), frozenset(order[1:].tolist())
@@ -193,54 +193,54 @@ def fates(table, **thresholds):
 
 
 @given(neighbourhoods(most=2), st.floats(0, 0.5))
-def test_with_two_classes_alpha_up_to_one_half_decides_nothing(table, alpha):
-    assert (fates(table, alpha=alpha) == fates(table, alpha=0)).all()
+def test_with_two_classes_alpha_up_to_one_half_has_no_effect(table, alpha):
+    assert (removed_mask(table, alpha=alpha) == removed_mask(table, alpha=0)).all()
 
 
 @given(neighbourhoods(most=2), st.floats(0, 0.499999))
-def test_with_two_classes_beta_under_one_half_decides_nothing(table, beta):
-    assert (fates(table, beta=beta) == fates(table, beta=0)).all()
+def test_with_two_classes_beta_below_one_half_has_no_effect(table, beta):
+    assert (removed_mask(table, beta=beta) == removed_mask(table, beta=0)).all()
 
 
 @given(neighbourhoods(), st.floats(0, 1))
-def test_with_more_classes_alpha_up_to_one_over_their_number_decides_nothing(table, share):
+def test_with_more_classes_alpha_up_to_one_over_their_number_has_no_effect(table, share):
     alpha = share / len(table[2])
-    assert (fates(table, alpha=alpha) == fates(table, alpha=0)).all()
+    assert (removed_mask(table, alpha=alpha) == removed_mask(table, alpha=0)).all()
 
 
 @given(neighbourhoods(), st.floats(0, 0.999999))
-def test_with_more_classes_beta_decides_nothing_under_its_bound(table, share):
+def test_with_more_classes_beta_below_its_bound_has_no_effect(table, share):
     _, own, sizes = table
     smaller = len(sizes) - 1 - np.argsort(size_order(sizes))[own]
     for b in set(smaller.tolist()):
         beta = share * float(Fraction(1, 2 + b))
-        same = fates(table, beta=beta) == fates(table, beta=0)
+        same = removed_mask(table, beta=beta) == removed_mask(table, beta=0)
         assert same[smaller == b].all()
 
 
-def test_beyond_these_bounds_thresholds_do_decide():
+def test_beyond_these_bounds_thresholds_have_an_effect():
     d = np.ones((1, 10))
     sizes = np.array([90, 50, 40, 30])
 
-    def seen(labels, own, **thresholds):
+    def is_removed(labels, own, **thresholds):
         votes = ballot(
             d, np.array([labels]), np.array([own]), sizes, epsilon=1e-8, class_weight=None
         )
-        return bool(fates((votes, np.array([own]), sizes), **thresholds)[0])
+        return bool(removed_mask((votes, np.array([own]), sizes), **thresholds)[0])
 
-    # The largest class leads with 0.4, and alpha decides between 1/4 and 1/2.
+    # The largest class leads with 0.4; alpha has an effect between 1/4 and 1/2.
     four = [0, 0, 0, 0, 1, 1, 2, 2, 3, 3]
-    assert not seen(four, 0, alpha=0.39)
-    assert seen(four, 0, alpha=0.45)
-    # One class is larger and two are smaller: 0.3 for the larger one is enough, beta decides there.
+    assert not is_removed(four, 0, alpha=0.39)
+    assert is_removed(four, 0, alpha=0.45)
+    # One class is larger and two are smaller: a vote of 0.3 for the larger one leads.
     middle = [0, 0, 0, 1, 1, 2, 2, 2, 3, 3]
-    assert seen(middle, 1, beta=0.25)
-    assert not seen(middle, 1, beta=0.35)
+    assert is_removed(middle, 1, beta=0.25)
+    assert not is_removed(middle, 1, beta=0.35)
 
 
-def test_where_all_classes_are_strict_alpha_decides_from_zero_on():
+def test_with_all_classes_strict_alpha_has_an_effect_from_zero_on():
     X, y = worlds.two_gaussians(600, 5, seed=0, apart=1)
     gmr = GMR(sampling_strategy="all")
     gmr.fit_resample(X, y)
-    gone = [gmr.rectification_.redecide(alpha=alpha).removed.sum() for alpha in (0, 0.2, 0.4)]
-    assert gone[0] < gone[1] < gone[2]
+    removed = [gmr.rectification_.redecide(alpha=alpha).removed.sum() for alpha in (0, 0.2, 0.4)]
+    assert removed[0] < removed[1] < removed[2]

@@ -1,4 +1,7 @@
-"""All experiments on the theory, one after another: `python -m experiments.theory`."""
+"""All experiments on the theory: `python -m experiments.theory`.
+
+With the argument ``again``, pages and pictures are made from the stored results.
+"""
 
 import runpy
 

@@ -2,9 +2,9 @@
 
     python -m experiments.theory.corollary
 
-Made up: the contrast of distances against the number of columns, on independent noise and on rows
-that a few hidden columns make. Real: contrast; how well neighbours foretell labels; and AUPRC of
-classifiers after cleaning by either metric, which sees the training part only.
+Synthetic: the contrast of distances against the number of columns, for independent noise and for
+mixtures of a few hidden columns. Real: the contrast, how well neighbours predict labels, and the
+AUPRC of classifiers after cleaning the training part with either metric.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from sklearn.metrics import average_precision_score
 from sklearn.neighbors import KNeighborsClassifier
 
 from benchmarks.cases import DATA, load
-from experiments.theory.page import Result, interval, plain, publish, table, told
+from experiments.theory.page import Result, interval, publish, rounded, table, with_interval
 from rectifold import GMR
 from rectifold._core.utils import Floats
 from rectifold.bench._data import load as load_source
@@ -30,7 +30,7 @@ from rectifold.plot._style import COLOURS
 METRICS = ("euclidean", "cosine")
 COLUMNS = (5, 10, 30, 100, 300, 1000)
 ROWS, QUERIES, DRAWS = 1000, 100, 3
-#: Sets with about a hundred columns and more; isolet is the largest, and gets fewer seeds.
+#: Data sets of about a hundred columns and more, with seeds; isolet is the largest.
 SETS = {"us_crime": 5, "yeast_ml8": 5, "arrhythmia": 5, "scene": 5, "isolet": 1}
 CLASSIFIERS = {
     "KNN": KNeighborsClassifier(5),
@@ -39,17 +39,17 @@ CLASSIFIERS = {
 
 
 def noise(n: int, columns: int, rng: np.random.Generator) -> Floats:
-    """Columns that know nothing of each other."""
+    """Draw independent columns."""
     return rng.standard_normal((n, columns))
 
 
 def positive(n: int, columns: int, rng: np.random.Generator) -> Floats:
-    """The same, from 0 to 1: not centred, as counts and shares are."""
+    """Draw independent columns from 0 to 1: not centred, like counts and shares."""
     return rng.random((n, columns))
 
 
 def hidden(n: int, columns: int, rng: np.random.Generator) -> Floats:
-    """Columns that all come from five hidden ones, with a little noise."""
+    """Draw columns that are mixtures of five hidden ones, with a little noise."""
     mixed = rng.standard_normal((n, 5)) @ rng.standard_normal((5, columns))
     return mixed + 0.1 * rng.standard_normal((n, columns))
 
@@ -62,15 +62,15 @@ WORLDS = {
 
 
 def contrast(X: Floats, metric: str) -> float:
-    """Give (farthest - nearest) / nearest, the median over some rows; copies do not count."""
+    """Return the median of (farthest - nearest) / nearest; copies do not count."""
     d = cdist(X[:QUERIES], X, metric)
     itself = d < 1e-12
     nearest = np.where(itself, np.inf, d).min(axis=1)
     return float(np.median((d.max(axis=1) - nearest) / nearest))
 
 
-def foretold(X: Floats, y: np.ndarray, metric: str) -> tuple[Floats, np.ndarray]:
-    """Score the votes of the other rows for every row (Brier); tell which rows go."""
+def brier_scores(X: Floats, y: np.ndarray, metric: str) -> tuple[Floats, np.ndarray]:
+    """Return the Brier scores of leave-one-out votes, and which samples are removed."""
     gmr = GMR(metric=metric)
     gmr.fit_resample(X, y)
     record = gmr.rectification_
@@ -86,17 +86,17 @@ def on_real_rows(name: str, seeds: int) -> Result:
     scores: dict[str, dict[str, list[float]]] = {
         classifier: {"none": [], **{metric: [] for metric in METRICS}} for classifier in CLASSIFIERS
     }
-    removed_rows, otherwise, differences = [], [], []
+    removed_rows, decided_otherwise, differences = [], [], []
     briers: dict[str, list[float]] = {metric: [] for metric in METRICS}
     for seed in range(seeds):
         split = prepare(data, None, seed, TRAIN_ONLY)
         lost, kept = {}, {"none": np.ones(len(split.y_train), dtype=bool)}
         for metric in METRICS:
-            lost[metric], removed = foretold(split.X_train, split.y_train, metric)
+            lost[metric], removed = brier_scores(split.X_train, split.y_train, metric)
             kept[metric] = ~removed
             briers[metric].append(lost[metric].mean())
         differences.append(lost["cosine"] - lost["euclidean"])
-        otherwise.append(int((kept["cosine"] != kept["euclidean"]).sum()))
+        decided_otherwise.append(int((kept["cosine"] != kept["euclidean"]).sum()))
         removed_rows.append([int((~kept[metric]).sum()) for metric in METRICS])
         for which, rows in kept.items():
             for classifier, model in CLASSIFIERS.items():
@@ -109,11 +109,11 @@ def on_real_rows(name: str, seeds: int) -> Result:
         "rows": len(y),
         "columns": X.shape[1],
         "seeds": seeds,
-        "contrast": {metric: plain(contrast(X, metric), 4)[0] for metric in METRICS},
-        "brier": {metric: plain(np.mean(values))[0] for metric, values in briers.items()},
-        "brier_difference_of_the_first_split": plain(first.mean() + half * np.array([0, -1, 1])),
-        "removed": plain(np.mean(removed_rows, axis=0)),
-        "decided_otherwise": plain(np.mean(otherwise))[0],
+        "contrast": {metric: rounded(contrast(X, metric), 4)[0] for metric in METRICS},
+        "brier": {metric: rounded(np.mean(values))[0] for metric, values in briers.items()},
+        "brier_difference_of_the_first_split": rounded(first.mean() + half * np.array([0, -1, 1])),
+        "removed": rounded(np.mean(removed_rows, axis=0)),
+        "decided_otherwise": rounded(np.mean(decided_otherwise))[0],
         "auprc": {
             classifier: {which: interval(values) for which, values in some.items()}
             for classifier, some in scores.items()
@@ -152,7 +152,7 @@ def measure() -> Result:
 
 
 def draw(found: Result) -> Figure:
-    """Draw the contrast against the number of columns, and real sets among them."""
+    """Draw the contrast against the number of columns, with the real data sets."""
     figure = Figure(figsize=(7, 4.4), layout="constrained")
     axes = figure.subplots()
     for (name, metrics), colour in zip(found["made_up"].items(), COLOURS, strict=False):
@@ -194,7 +194,7 @@ def draw(found: Result) -> Figure:
 
 
 def blocks(found: Result) -> list[str]:
-    """Give the tables of the page."""
+    """Return the generated parts of the page: tables and sentences."""
     chosen = [found["columns"].index(c) for c in (10, 100, 1000)]
     first = table(
         ("data", "metric", *(f"{found['columns'][c]:,} columns" for c in chosen)),
@@ -233,7 +233,7 @@ def blocks(found: Result) -> list[str]:
                 name if classifier == "KNN" else "",
                 classifier,
                 *(f"{row['auprc'][classifier][which][0]:.3f}" for which in ("none", *METRICS)),
-                told(row["cosine_less_euclidean"][classifier], sign=True)
+                with_interval(row["cosine_less_euclidean"][classifier], sign=True)
                 if row["seeds"] > 1
                 else f"{row['cosine_less_euclidean'][classifier][0]:+.3f}".replace("-", "−"),
             )

@@ -2,8 +2,8 @@
 
     python -m experiments.theory.definition
 
-Two Gaussians, ten rows of the majority for each of the minority. A model learns from 4,000 rows;
-the risk of every threshold on its probabilities is measured on 20,000 others.
+Two Gaussian classes of ratio 10. A model is trained on 4,000 samples; the risk of every threshold
+on its probabilities is measured on 20,000 others.
 """
 
 from __future__ import annotations
@@ -16,7 +16,15 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 from sklearn.preprocessing import FunctionTransformer
 
-from experiments.theory.page import Result, few, interval, plain, publish, table, told
+from experiments.theory.page import (
+    Result,
+    interval,
+    publish,
+    rounded,
+    short_threshold,
+    table,
+    with_interval,
+)
 from experiments.theory.worlds import true_posterior, two_gaussians
 from rectifold.metrics import asymmetric_risk
 from rectifold.plot._style import COLOURS, GREY, INK
@@ -24,9 +32,9 @@ from rectifold.posterior import undo_posterior_shift
 
 RATIO, TRAIN, TEST, SEEDS = 10, 4_000, 20_000, 10
 COSTS = (1, 3, 10, 30, 100)
-#: The costs at which models with wrong probabilities are looked at.
-DEAR = 100
-#: Thresholds that are tried, evenly on the scale of log-odds.
+#: The cost of a miss at which models with wrong probabilities are compared.
+HIGH_COST = 100
+#: The thresholds, evenly spaced in log-odds.
 THRESHOLDS = 1 / (1 + np.exp(-np.linspace(-12, 3, 61)))
 
 
@@ -35,7 +43,7 @@ def _copied(X: np.ndarray) -> np.ndarray:
 
 
 def models(seed: int) -> dict[str, object]:
-    """Give models whose probabilities are right, or wrong in a known way."""
+    """Return models whose probabilities are right, or wrong in a known way."""
     return {
         "the true probabilities": None,
         "logistic regression": LogisticRegression(),
@@ -52,7 +60,7 @@ def models(seed: int) -> dict[str, object]:
 
 
 def measure() -> Result:
-    """Find the risk at every threshold, for every model and ratio of costs."""
+    """Compute the risk at every threshold, for every model and ratio of costs."""
     curves: dict[str, np.ndarray] = {}
     at_half = np.zeros((SEEDS, len(COSTS)))
     found: dict[str, np.ndarray] = {name: np.zeros((SEEDS, len(COSTS), 5)) for name in models(0)}
@@ -93,16 +101,16 @@ def measure() -> Result:
         "test_rows": TEST,
         "seeds": SEEDS,
         "costs": list(COSTS),
-        "thresholds": plain(THRESHOLDS),
+        "thresholds": rounded(THRESHOLDS),
         "risk_at_half": [interval(column) for column in at_half.T],
         "curves": {
-            name: [plain(row) for row in 1 / np.add(1, COSTS)[:, None] * curve]
+            name: [rounded(row) for row in 1 / np.add(1, COSTS)[:, None] * curve]
             for name, curve in curves.items()
         },
         "models": {
             name: [
                 {
-                    "best_threshold": plain(np.median(values[:, place, 0]))[0],
+                    "best_threshold": rounded(np.median(values[:, place, 0]))[0],
                     "risk_there": interval(values[:, place, 1]),
                     "lowest_risk": interval(values[:, place, 2]),
                     "recall": interval(values[:, place, 3]),
@@ -117,7 +125,7 @@ def measure() -> Result:
 
 
 def draw(found: Result) -> Figure:
-    """Draw the risk against the threshold: right probabilities, and wrong ones."""
+    """Draw the risk against the threshold, for right probabilities and for wrong ones."""
     figure = Figure(figsize=(8, 4.8), layout="constrained")
     both = figure.subplots(1, 2, sharex=True)
     t = np.array(found["thresholds"])
@@ -128,7 +136,7 @@ def draw(found: Result) -> Figure:
         curve = np.array(found["curves"]["logistic regression"][place])
         both[0].plot(t, curve / curve.min(), color=colour, label=f"a miss costs {cost}")
         both[0].axvline(1 / (1 + cost), color=colour, linestyle=":", linewidth=1.2)
-    place = found["costs"].index(DEAR)
+    place = found["costs"].index(HIGH_COST)
     for (name, curves), colour, style in zip(
         found["curves"].items(),
         (INK, COLOURS[1], COLOURS[0], COLOURS[4], COLOURS[3]),
@@ -137,9 +145,9 @@ def draw(found: Result) -> Figure:
     ):
         curve = np.array(curves[place])
         both[1].plot(t, curve / curve.min(), color=colour, linestyle=style, label=name)
-    both[1].axvline(1 / (1 + DEAR), color=GREY, linestyle=":", linewidth=1.2)
+    both[1].axvline(1 / (1 + HIGH_COST), color=GREY, linestyle=":", linewidth=1.2)
     for axes, title in zip(
-        both, ("logistic regression", f"a miss costs {DEAR}: other probabilities"), strict=True
+        both, ("logistic regression", f"a miss costs {HIGH_COST}: other probabilities"), strict=True
     ):
         axes.set(xscale="logit", xlabel="threshold", ylim=(0.97, 2.5), title=title)
         axes.set_xticks([1e-5, 0.001, 0.01, 0.1, 0.5], ["0.00001", "0.001", "0.01", "0.1", "0.5"])
@@ -151,7 +159,7 @@ def draw(found: Result) -> Figure:
 
 
 def blocks(found: Result) -> list[str]:
-    """Give the tables of the page."""
+    """Return the generated parts of the page: tables and sentences."""
     mine = found["models"]["logistic regression"]
     first = table(
         (
@@ -163,29 +171,29 @@ def blocks(found: Result) -> list[str]:
                 cost,
                 f"{1 / (1 + cost):.3f}",
                 f"{row['best_threshold']:.3f}",
-                told(half),
-                told(row["risk_there"]),
+                with_interval(half),
+                with_interval(row["risk_there"]),
                 f"{row['recall'][0]:.2f}, {row['precision'][0]:.2f}",
             )
             for cost, half, row in zip(found["costs"], found["risk_at_half"], mine, strict=True)
         ],
     )
-    place = found["costs"].index(DEAR)
+    place = found["costs"].index(HIGH_COST)
     second = table(
         (
             "probabilities",
             "best threshold, measured",
             "lowest risk",
-            f"risk at 1/{1 + DEAR}",
+            f"risk at 1/{1 + HIGH_COST}",
             "more, %",
         ),
         [
             (
                 name,
-                few(rows[place]["best_threshold"]),
-                told(rows[place]["lowest_risk"]),
-                told(rows[place]["risk_there"]),
-                told([100 * value for value in rows[place]["more"]], 1),
+                short_threshold(rows[place]["best_threshold"]),
+                with_interval(rows[place]["lowest_risk"]),
+                with_interval(rows[place]["risk_there"]),
+                with_interval([100 * value for value in rows[place]["more"]], 1),
             )
             for name, rows in found["models"].items()
         ],

@@ -1,10 +1,9 @@
-"""The lemma's shift of probabilities beside the measured one: uniform removal, and cleaning.
+"""The lemma's shift of probabilities and the measured one: random removal, and cleaning.
 
     python -m experiments.theory.lemma
 
-Two Gaussians, five rows of the majority for each of the minority: the true probability of every
-row is known. Rows are removed at random, or by GMR; what is left is counted along the first
-column, in which the classes differ.
+Two Gaussian classes of ratio 5, whose true probabilities are known. Samples are removed at random,
+or by GMR; the shares of the classes are counted along the first column, in which they differ.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 from matplotlib.figure import Figure
 
-from experiments.theory.page import Result, interval, plain, publish, table, told
+from experiments.theory.page import Result, interval, publish, rounded, table, with_interval
 from experiments.theory.worlds import true_posterior, two_gaussians
 from rectifold import GMR
 from rectifold._core.utils import Bools, Floats, Ints
@@ -20,10 +19,10 @@ from rectifold.plot._style import COLOURS, GREY
 from rectifold.posterior import posterior_shift
 
 RATIO, ROWS, SEEDS = 5, 20_000, 5
-#: Edges of the strips in which rows are counted, by their true probability.
+#: Edges of the strips of true probability in which samples are counted.
 EDGES = (0.0, 0.01, 0.03, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
-#: The strips that the page tells of.
-TOLD = ((0.0, 0.01), (0.03, 0.1), (0.3, 0.4), (0.5, 0.6), (0.9, 1.0))
+#: The strips in the table of the page.
+SHOWN = ((0.0, 0.01), (0.03, 0.1), (0.3, 0.4), (0.5, 0.6), (0.9, 1.0))
 CLEANERS: dict[str, GMR | None] = {
     "at random, r0 = 0.3": None,
     "GMR()": GMR(),
@@ -32,8 +31,8 @@ CLEANERS: dict[str, GMR | None] = {
 }
 
 
-def removed_rows(name: str, X: Floats, y: Ints, rng: np.random.Generator) -> Bools:
-    """Tell which rows go."""
+def removed_samples(name: str, X: Floats, y: Ints, rng: np.random.Generator) -> Bools:
+    """Return a mask of the samples that a cleaner removes."""
     cleaner = CLEANERS[name]
     if cleaner is None:
         return np.asarray((y == 0) & (rng.random(len(y)) < 0.3))
@@ -42,7 +41,7 @@ def removed_rows(name: str, X: Floats, y: Ints, rng: np.random.Generator) -> Boo
 
 
 def in_strips(p: Floats, y: Ints, removed: Bools) -> dict[str, Floats]:
-    """Count rows by their true probability, and what the lemma says of each strip."""
+    """Count samples by their true probability, and return the lemma's value for each strip."""
     strip = np.digitize(p, EDGES[1:-1])
     n = len(EDGES) - 1
     before, after = (
@@ -60,7 +59,7 @@ def in_strips(p: Floats, y: Ints, removed: Bools) -> dict[str, Floats]:
         "true": np.bincount(strip, p, minlength=n) / np.bincount(strip, minlength=n),
         "measured": after[:, 1] / after.sum(axis=1),
         "lemma": posterior_shift(share, *rates),
-        # The same formula with the rates of the strip itself: counting, said otherwise.
+        # The same formula with the rates of the strip itself, which is only another way to count.
         "local": np.array(
             [
                 posterior_shift(s, *row) if (row < 1).all() else float(row[0] == 1)
@@ -72,13 +71,13 @@ def in_strips(p: Floats, y: Ints, removed: Bools) -> dict[str, Floats]:
 
 
 def measure() -> Result:
-    """Remove, count, and compare, for every cleaner and seed."""
+    """Remove and count, for every cleaner and seed."""
     found: dict[str, list[dict[str, Floats]]] = {name: [] for name in CLEANERS}
     for seed in range(SEEDS):
         X, y = two_gaussians(ROWS, RATIO, seed)
         p = true_posterior(X, RATIO)
         for name in CLEANERS:
-            removed = removed_rows(name, X, y, np.random.default_rng(1000 + seed))
+            removed = removed_samples(name, X, y, np.random.default_rng(1000 + seed))
             found[name].append(in_strips(p, y, removed))
 
     def of(name: str, what: str) -> Floats:
@@ -93,7 +92,7 @@ def measure() -> Result:
             name: {
                 "r0": interval(of(name, "rates")[:, 0]),
                 "r1": interval(of(name, "rates")[:, 1]),
-                "true": plain(of(name, "true").mean(axis=0)),
+                "true": rounded(of(name, "true").mean(axis=0)),
                 "measured_shift": [
                     interval(v) for v in (of(name, "measured") - of(name, "share")).T
                 ],
@@ -103,8 +102,8 @@ def measure() -> Result:
                 "most_that_local_rates_miss": float(
                     np.abs(of(name, "measured") - of(name, "local")).max().round(12)
                 ),
-                "nearby_r0": plain(of(name, "nearby")[:, :, 0].mean(axis=0)),
-                "nearby_r1": plain(of(name, "nearby")[:, :, 1].mean(axis=0)),
+                "nearby_r0": rounded(of(name, "nearby")[:, :, 0].mean(axis=0)),
+                "nearby_r1": rounded(of(name, "nearby")[:, :, 1].mean(axis=0)),
             }
             for name in CLEANERS
         },
@@ -112,7 +111,7 @@ def measure() -> Result:
 
 
 def draw(found: Result) -> Figure:
-    """Draw the measured shift beside the lemma's, a panel for each way of removing rows."""
+    """Draw the measured and the predicted shift, with a panel for each cleaner."""
     figure = Figure(figsize=(8, 5.6), layout="constrained")
     panels = figure.subplots(2, 2, sharex=True, sharey=True)
     for axes, (name, row) in zip(panels.flat, found["cleaners"].items(), strict=True):
@@ -145,20 +144,20 @@ def draw(found: Result) -> Figure:
 
 
 def blocks(found: Result) -> list[str]:
-    """Give the table of the page."""
+    """Return the generated parts of the page: tables and sentences."""
     strips = list(zip(found["edges"], found["edges"][1:], strict=False))
     rows = []
     for name, row in found["cleaners"].items():
-        for strip in TOLD:
+        for strip in SHOWN:
             place = strips.index(strip)
             rows.append(
                 (
-                    name if strip == TOLD[0] else "",
+                    name if strip == SHOWN[0] else "",
                     f"{strip[0]:g} to {strip[1]:g}",
                     f"{row['nearby_r0'][place]:.3f}",
                     f"{row['nearby_r1'][place]:.3f}",
                     f"{row['shift_by_the_lemma'][place][0]:+.3f}".replace("-", "−"),
-                    told(row["measured_shift"][place], sign=True),
+                    with_interval(row["measured_shift"][place], sign=True),
                 )
             )
     head = ("rows removed", "true probability", "r0 there", "r1 there", "lemma's shift", "measured")

@@ -1,10 +1,10 @@
-"""How far cleaning moves the boundary of a classifier, beside where costs would have it.
+"""How far cleaning moves the boundary of a classifier, and where the costs would put it.
 
     python -m experiments.theory.proposition
 
-Pairs of Gaussians whose true probabilities are known. Classifiers learn from 4,000 rows, cleaned in
-several ways, and answer on 10,000 others, which nothing cleans. Where a boundary lies is told by
-the threshold on the true probability that would flag as many rows.
+Pairs of Gaussian classes whose true probabilities are known. Classifiers are trained on 4,000
+samples, raw or cleaned, and tested on 10,000 others. The position of a boundary is the threshold on
+the true probability that would flag as many samples.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from matplotlib.figure import Figure
 from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import KNeighborsClassifier
 
-from experiments.theory.page import ROOT, Result, interval, publish, table, told
+from experiments.theory.page import ROOT, Result, interval, publish, table, with_interval
 from experiments.theory.worlds import true_posterior, two_gaussians
 from rectifold import GMR
 from rectifold._core.utils import Floats, Ints
@@ -31,15 +31,15 @@ TRAIN, TEST, SEEDS, COST = 4_000, 10_000, 6, 10
 
 @dataclass(frozen=True)
 class World:
-    """Two Gaussians, and the share of the minority that is labelled as majority in training."""
+    """Two Gaussian classes; a share of the minority is labelled as majority in training."""
 
     ratio: float
     apart: float
     mislabelled: float = 0.0
 
 
-#: Where the minority is the more likely in a region of its own; hardly anywhere; and where it is,
-#: but a third of its training rows have the wrong label.
+#: The minority is the more likely class in some region; hardly anywhere; and in some region, but a
+#: third of its training samples have the wrong label.
 WORLDS = {
     "overlap": World(ratio=10, apart=2),
     "hardly a region of its own": World(ratio=10, apart=1),
@@ -61,52 +61,54 @@ MODELS = {
     "neighbours": lambda: KNeighborsClassifier(51),
     "logistic regression": LogisticRegression,
 }
-#: The boundary moved by hand, to where the costs would have it.
+#: The threshold moved to where the costs put it.
 MOVED = ("no cleaning, threshold 1/11", "GMR(), threshold 1/11")
-#: What the page shows of the second and the third world.
+#: The rows of the second and the third world in the table of the page.
 SHOWN = ("no cleaning", "ENN, both classes", "GMR()", "GMR(gamma=0)", *MOVED)
 
 
-def as_a_threshold(flagged: Ints, p: Floats) -> float:
-    """Give the threshold on the true probability that flags as many rows."""
+def equivalent_threshold(flagged: Ints, p: Floats) -> float:
+    """Return the threshold on the true probability that flags as many samples."""
     return float(np.quantile(p, 1 - flagged.mean()))
 
 
 def premises(p: Floats, y: Ints, kept: Ints) -> dict[str, float]:
-    """Tell which assumptions of the proposition hold for rows that went."""
-    gone = np.ones(len(y), dtype=bool)
-    gone[kept] = False
+    """Return the rates of removal that the assumptions of the proposition are about."""
+    removed = np.ones(len(y), dtype=bool)
+    removed[kept] = False
     overlap = (p > 0.3) & (p < 0.7)
     majority = y == 0
     return {
-        "r0": gone[majority].mean(),
-        "r1": gone[~majority].mean(),
-        "r0_in_the_overlap": gone[majority & overlap].mean(),
-        "r1_in_the_overlap": gone[~majority & overlap].mean(),
-        "rows_of_majority_for_one_of_minority": gone[majority].sum()
-        / max(1, gone[~majority].sum()),
-        "share_from_the_overlap": overlap[gone & majority].mean() if gone[majority].any() else 0.0,
+        "r0": removed[majority].mean(),
+        "r1": removed[~majority].mean(),
+        "r0_in_the_overlap": removed[majority & overlap].mean(),
+        "r1_in_the_overlap": removed[~majority & overlap].mean(),
+        "rows_of_majority_for_one_of_minority": removed[majority].sum()
+        / max(1, removed[~majority].sum()),
+        "share_from_the_overlap": overlap[removed & majority].mean()
+        if removed[majority].any()
+        else 0.0,
     }
 
 
 def one_run(name: str, seed: int) -> list[dict[str, object]]:
-    """Clean, fit and answer once, in every way; answers are judged by the true labels."""
+    """Clean, fit and predict with every cleaner; predictions are scored by the true labels."""
     world = WORLDS[name]
     X, y = two_gaussians(TRAIN, world.ratio, seed, apart=world.apart)
     y[np.random.default_rng(2000 + seed).random(TRAIN) < world.mislabelled] = 0
-    # What a row of the training part is likely to be labelled, and what one of the test part is.
+    # The probability of the label in the training part; `p` is that in the test part.
     p_train = true_posterior(X, world.ratio, apart=world.apart) * (1 - world.mislabelled)
     X_test, y_test = two_gaussians(TEST, world.ratio, 1000 + seed, apart=world.apart)
     p = true_posterior(X_test, world.ratio, apart=world.apart)
     runs: list[dict[str, Any]] = []
 
-    def judge(model: str, cleaner: str, flagged: Ints, **more: float) -> None:
+    def score(model: str, cleaner: str, flagged: Ints, **more: float) -> None:
         runs.append(
             {
                 "world": name,
                 "model": model,
                 "cleaner": cleaner,
-                "threshold": as_a_threshold(flagged, p),
+                "threshold": equivalent_threshold(flagged, p),
                 "missed": 1 - flagged[y_test == 1].mean(),
                 "false_alarms": flagged[y_test == 0].mean(),
                 "error": asymmetric_risk(y_test, flagged, cost_fn=1),
@@ -123,11 +125,11 @@ def one_run(name: str, seed: int) -> list[dict[str, object]]:
         facts = premises(p_train, y, kept)
         for model, make in MODELS.items():
             probabilities = make().fit(X[kept], y[kept]).predict_proba(X_test)[:, 1]
-            judge(model, cleaner, (probabilities > 0.5).astype(int), **facts)
+            score(model, cleaner, (probabilities > 0.5).astype(int), **facts)
             if f"{cleaner}, threshold 1/11" in MOVED:
                 flagged = (probabilities > 1 / (1 + COST)).astype(int)
-                judge(model, f"{cleaner}, threshold 1/11", flagged, **facts)
-    # How far cleaning moved a boundary, beside that of the same model on the same uncleaned rows.
+                score(model, f"{cleaner}, threshold 1/11", flagged, **facts)
+    # How far cleaning moved a boundary, compared with the same model on the raw samples.
     before = {
         (run["model"], "threshold 1/11" in run["cleaner"]): run["threshold"]
         for run in runs
@@ -135,13 +137,13 @@ def one_run(name: str, seed: int) -> list[dict[str, object]]:
     }
     for run in runs:
         run["moved"] = run["threshold"] - before[run["model"], "threshold 1/11" in run["cleaner"]]
-    judge("the true probabilities", "threshold 0.5", (p > 0.5).astype(int))
-    judge("the true probabilities", "threshold 1/11", (p > 1 / (1 + COST)).astype(int))
+    score("the true probabilities", "threshold 0.5", (p > 0.5).astype(int))
+    score("the true probabilities", "threshold 1/11", (p > 1 / (1 + COST)).astype(int))
     return runs
 
 
 def on_real_sets() -> list[dict[str, object]]:
-    """Read from the paper's experiment what GMR removed of every training part."""
+    """Return what GMR removed from every training part of the paper's experiment."""
     store = pd.read_parquet(ROOT / "results" / "paper" / "results.parquet")
     mine = store[
         (store["method"] == "GMR") & (store["protocol"] == "train-only") & (store["status"] == "ok")
@@ -149,22 +151,22 @@ def on_real_sets() -> list[dict[str, object]]:
     rows = []
     for name, runs in mine.groupby("dataset"):
         size = {c: runs[f"{c}_before"].mean() for c in ("majority", "minority")}
-        gone = {c: size[c] - runs[f"{c}_after"].mean() for c in size}
+        removed = {c: size[c] - runs[f"{c}_after"].mean() for c in size}
         rows.append(
             {
                 "data": name,
                 "imbalance_ratio": round(size["majority"] / size["minority"], 2),
-                "majority_removed": round(gone["majority"], 2),
-                "minority_removed": round(gone["minority"], 2),
-                "r0": round(gone["majority"] / size["majority"], 5),
-                "r1": round(gone["minority"] / size["minority"], 5),
+                "majority_removed": round(removed["majority"], 2),
+                "minority_removed": round(removed["minority"], 2),
+                "r0": round(removed["majority"] / size["majority"], 5),
+                "r1": round(removed["minority"] / size["minority"], 5),
             }
         )
     return sorted(rows, key=lambda row: -row["r0"])
 
 
 def measure() -> Result:
-    """Run all, and put seeds together."""
+    """Run all worlds and seeds, and summarise the seeds."""
     runs = pd.DataFrame(
         [run for world in WORLDS for seed in range(SEEDS) for run in one_run(world, seed)]
     )
@@ -190,7 +192,7 @@ def measure() -> Result:
 
 
 def draw(found: Result) -> Figure:
-    """Draw where boundaries lie, a panel for each imbalance ratio."""
+    """Draw the positions of the boundaries, with a panel for each world."""
     figure = Figure(figsize=(9, 4.4), layout="constrained")
     panels = figure.subplots(1, 3, sharex=True, sharey=True)
     order = [*CLEANERS, *MOVED]
@@ -232,7 +234,7 @@ def _code(cleaner: str) -> str:
 
 
 def blocks(found: Result) -> list[str]:
-    """Give the tables of the page."""
+    """Return the generated parts of the page: tables and sentences."""
     runs = {(run["world"], run["model"], run["cleaner"]): run for run in found["runs"]}
     head = (*("data", "cleaning", "A2", "r0", "r1", "A3", "r0 in Ω"),)
     first = table(
@@ -268,12 +270,12 @@ def blocks(found: Result) -> list[str]:
                     (
                         (world if cleaner == shown[0] else model if cleaner == cleaners[0] else ""),
                         _code(cleaner),
-                        told(run["threshold"], 2),
-                        told(run["moved"], 2, sign=True) if _is_cleaned(cleaner) else "",
+                        with_interval(run["threshold"], 2),
+                        with_interval(run["moved"], 2, sign=True) if _is_cleaned(cleaner) else "",
                         f"{run['missed'][0]:.2f}",
                         f"{run['false_alarms'][0]:.3f}",
                         f"{run['error'][0]:.3f}",
-                        told(run["risk"]),
+                        with_interval(run["risk"]),
                     )
                 )
     second = table(

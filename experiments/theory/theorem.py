@@ -1,10 +1,10 @@
-"""The variance of an inverse-distance vote beside a uniform one, under five kinds of label noise.
+"""The variance of an inverse-distance vote and of a uniform one, under five kinds of label noise.
 
     python -m experiments.theory.theorem
 
-Made up: neighbours spread evenly in a ball around a point where the minority has probability 0.02,
-each label wrong with a probability that grows with distance, is the same everywhere, or falls.
-Real: how well the votes of the other rows foretell a row's own label, with both weights.
+Synthetic: neighbours evenly distributed in a ball around a point where the minority has probability
+0.02, each label wrong with a probability that grows with distance, is constant, or falls.
+Real: how well the votes of the other samples predict a sample's own label, with both weights.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from benchmarks.cases import load
-from experiments.theory.page import Result, interval, plain, publish, table, told
+from experiments.theory.page import Result, interval, publish, rounded, table, with_interval
 from rectifold import GMR
 from rectifold._core.utils import Floats
 from rectifold._core.votes import weigh
@@ -34,12 +34,12 @@ SETS = (
     *("spectrometer", "libras_move", "thyroid_sick", "ozone_level", "scene"),
 )
 BOTH = ("geometric", "uniform")
-#: So large that distances no longer matter: uniform weights.
+#: An epsilon so large that distances do not matter: uniform weights.
 UNIFORM = 1e9
 
 
 def vote(kind: str, dimension: int, p: float, rng: np.random.Generator) -> dict[str, Floats]:
-    """Draw neighbourhoods; give the votes for the minority, and whether the condition holds."""
+    """Draw neighbourhoods; return votes for the minority, and whether the condition holds."""
     d = rng.random((DRAWS // BATCHES, K)) ** (1 / dimension)
     wrong = NOISE[kind](d)
     q = p + wrong * (1 - 2 * p)
@@ -81,10 +81,10 @@ def compare(kind: str, dimension: int, p: float = P) -> Result:
 
 
 def on_real_rows(name: str, *, distinct: bool = False) -> Result:
-    """Score the votes of the other rows for every row by both weights (Brier).
+    """Score leave-one-out votes by both weights (Brier).
 
-    A vote never saw the row's own label, so that the difference of the scores is that of the
-    mean squared errors from the true probability, which nobody knows.
+    A vote does not depend on the sample's own label, so the difference of the scores is that of the
+    mean squared errors from the unknown true probability.
     """
     X, y = load(name)
     if distinct:
@@ -106,7 +106,7 @@ def on_real_rows(name: str, *, distinct: bool = False) -> Result:
         "copies": len(y) - len(np.unique(X, axis=0)),
         "brier_uniform": float(uniform.mean().round(6)),
         "brier_geometric": float(geometric.mean().round(6)),
-        "difference": plain(difference.mean() + half * np.array([0, -1, 1])),
+        "difference": rounded(difference.mean() + half * np.array([0, -1, 1])),
         "predicted_otherwise": int((wrong_geometric != wrong_uniform).sum()),
     }
 
@@ -167,7 +167,7 @@ def draw(found: Result) -> Figure:
 
 
 def blocks(found: Result) -> list[str]:
-    """Give the tables of the page."""
+    """Return the generated parts of the page: tables and sentences."""
     rows = []
     for kind, runs in found["noise"].items():
         for dimension in (2, 10):
@@ -178,9 +178,9 @@ def blocks(found: Result) -> list[str]:
                     dimension,
                     f"{run['effective'][0]:.1f}",
                     f"{run['holds'][0]:.0%}",
-                    told(run["variance_ratio"], 2),
+                    with_interval(run["variance_ratio"], 2),
                     ", ".join(f"{round(run[f'bias_{which}'][0], 3) + 0:+.3f}" for which in BOTH),
-                    told(run["squared_error_ratio"], 2),
+                    with_interval(run["squared_error_ratio"], 2),
                     ", ".join(f"{run[f'wrong_{which}'][0]:.1%}" for which in BOTH),
                 )
             )
@@ -191,7 +191,7 @@ def blocks(found: Result) -> list[str]:
     others = table(
         ("label noise", "true probability", "2 dimensions", "3 dimensions", "10 dimensions"),
         [
-            (kind if p == "0.02" else "", p, *(told(ratio, 2) for ratio in ratios))
+            (kind if p == "0.02" else "", p, *(with_interval(ratio, 2) for ratio in ratios))
             for kind, by_probability in found["others"].items()
             for p, ratios in by_probability.items()
         ],
@@ -204,7 +204,9 @@ def blocks(found: Result) -> list[str]:
             f"{row['brier_uniform']:.4f}",
             f"{row['brier_geometric']:.4f}",
             *(
-                told([1000 * value for value in found[which][name]["difference"]], 2, sign=True)
+                with_interval(
+                    [1000 * value for value in found[which][name]["difference"]], 2, sign=True
+                )
                 for which in ("real", "distinct")
             ),
             row["predicted_otherwise"],

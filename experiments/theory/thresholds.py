@@ -1,8 +1,8 @@
-"""Which values of alpha and beta decide anything: counted on real rows, and on more classes.
+"""Values of alpha and beta that have no effect: counted on real data, and with more classes.
 
     python -m experiments.theory.thresholds
 
-Votes are counted once; every threshold is then tried on them by `redecide`.
+Votes are counted once; every threshold is then applied to them by `redecide`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 
 from benchmarks.cases import load
 from experiments.adaptive.adaptive import SETS
-from experiments.theory.page import Result, plain, publish, table
+from experiments.theory.page import Result, publish, rounded, table
 from rectifold import GMR
 from rectifold._core.rectification import Rectification
 from rectifold._core.utils import Bools, Floats, Ints
@@ -23,14 +23,14 @@ CLASSES = (2, 3, 4, 6, 10)
 
 
 def record_of(X: Floats, y: Ints, **settings: object) -> Rectification:
-    """Count the votes, without a cap that could hide what beta decides."""
+    """Clean without a cap, which could hide the effect of beta, and return the record."""
     gmr = GMR(gamma=1, **settings)
     gmr.fit_resample(X, y)
     return gmr.rectification_
 
 
 def clouds(n_classes: int, seed: int = 0) -> tuple[Floats, Ints]:
-    """Make round clouds that lie on top of each other, each a little smaller than the last."""
+    """Draw overlapping round clouds, each a little smaller than the last."""
     rng = np.random.default_rng(seed)
     sizes = np.linspace(900, 500, n_classes).astype(int)
     y = np.repeat(np.arange(n_classes), sizes)
@@ -38,28 +38,28 @@ def clouds(n_classes: int, seed: int = 0) -> tuple[Floats, Ints]:
 
 
 def along(record: Rectification, what: str) -> list[int]:
-    """Count the rows that the rules speak against at each value of alpha or beta.
+    """Count the samples that the rules select at each value of alpha or beta.
 
     Alpha is for the largest class, beta for all others.
     """
     largest = record._target.codes == np.argmax(record._target.sizes)
     mine = largest if what == "alpha" else ~largest
-    return [int((spoken_against(record, **{what: value}) & mine).sum()) for value in GRID]
+    return [int((selected(record, **{what: value}) & mine).sum()) for value in GRID]
 
 
-def spoken_against(record: Rectification, **thresholds: float) -> Bools:
-    """Tell which rows go, or would but for the rule that no class may become too small."""
+def selected(record: Rectification, **thresholds: float) -> Bools:
+    """Return a mask of samples that are removed, or spared only by the floor."""
     again = record.redecide(**thresholds)
     return again.removed | again.spared
 
 
 def first_change(counts: list[int]) -> float | None:
-    """Give the last value on the grid up to which nothing changes."""
+    """Return the last value on the grid up to which the counts do not change."""
     return max(value for value, count in zip(GRID, counts, strict=True) if count == counts[0])
 
 
 def measure() -> Result:
-    """Try all thresholds on real rows of two classes, and on clouds of more."""
+    """Apply all thresholds to real data of two classes, and to clouds of more."""
     real = []
     for name in SETS:
         X, y = load(name)
@@ -87,15 +87,15 @@ def measure() -> Result:
                 "alpha": along(record, "alpha"),
                 "beta": along(record, "beta"),
                 "alpha_where_all_are_strict": [
-                    int(spoken_against(everywhere, alpha=value).sum()) for value in GRID
+                    int(selected(everywhere, alpha=value).sum()) for value in GRID
                 ],
             }
         )
-    return {"grid": plain(GRID), "real": real, "made_up": made}
+    return {"grid": rounded(GRID), "real": real, "made_up": made}
 
 
 def draw(found: Result) -> Figure:
-    """Draw the share of a class that goes against the threshold."""
+    """Draw the share of a class that is removed against the threshold."""
     figure = Figure(figsize=(8, 3.8), layout="constrained")
     both = figure.subplots(1, 2)
     for axes, what, size, title in zip(
@@ -126,7 +126,7 @@ def draw(found: Result) -> Figure:
 
 
 def blocks(found: Result) -> list[str]:
-    """Give the tables of the page."""
+    """Return the generated parts of the page: tables and sentences."""
     shown = (0.0, 0.3, 0.5, 0.6, 0.7, 0.9)
     places = [GRID.index(value) for value in shown]
     rows = []

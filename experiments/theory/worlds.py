@@ -1,4 +1,4 @@
-"""Made-up data whose true probabilities are known: two classes of Gaussians."""
+"""Synthetic data with known probabilities: two classes of Gaussians."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from rectifold._core.utils import Floats, Ints
 def two_gaussians(
     n: int, ratio: float, seed: int, *, apart: float = 2.0, columns: int = 2
 ) -> tuple[Floats, Ints]:
-    """Draw rows of two classes, `ratio` of class 0 for each of class 1, in round clouds.
+    """Draw two Gaussian classes, with `ratio` samples of class 0 for each of class 1.
 
-    Class 1 lies `apart` from class 0 in the first column; in the others they are alike.
+    The centre of class 1 is `apart` from that of class 0 in the first column; the others are noise.
     """
     rng = np.random.default_rng(seed)
     y = (rng.random(n) < 1 / (1 + ratio)).astype(np.intp)
@@ -23,5 +23,5 @@ def two_gaussians(
 
 
 def true_posterior(X: Floats, ratio: float, *, apart: float = 2.0) -> Floats:
-    """Give the probability of class 1 at rows of `two_gaussians`."""
+    """Return the probability of class 1 at samples of `two_gaussians`."""
     return np.asarray(expit(apart * X[:, 0] - apart**2 / 2 - np.log(ratio)))
