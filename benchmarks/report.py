@@ -1,11 +1,11 @@
-"""The report of a million rows: how long it takes to make, its size, and how it moves in a browser.
+"""The report of a million samples: time to make it, its size, and its speed in a browser.
 
     python benchmarks/report.py [ROWS] [COLUMNS] [--no-browser]
 
-For two tables, one whose classes overlap a little and one that is noise, where every row is in
-question: seconds and peak memory of making the page once the votes are there, its size, and, in
-Debian's chromium, seconds until it is drawn and milliseconds until it has followed a lever. Writes
-results/speed/report.json.
+For two tables, one whose classes overlap a little and one whose labels are noise, so that other
+thresholds could remove nearly any sample: seconds and peak memory of making the page from votes,
+its size, and, in Debian's chromium, seconds until it is drawn and milliseconds until it has
+followed a slider. Writes results/speed/report.json.
 """
 
 import os
@@ -21,22 +21,22 @@ from memory import peak_megabytes
 from recording import Peak, write
 from rectifold import GMR
 
-#: What docs/guide/report.md calls the tables.
+#: Names of the tables in docs/guide/report.md.
 NAMES = {"overlap": "classes that overlap a little", "noise": "labels that are noise"}
 CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium")
 #: Waits until a frame has been drawn.
 FRAME = "() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"
-#: Sets a lever; tells when counts, histograms and table have followed, and when the map has.
+#: Moves a slider; returns the times until counts, histograms and table, and the map have followed.
 MOVE = """([id, value]) => new Promise((done) => {
-  const lever = document.getElementById(id), told = document.documentElement.dataset;
-  const before = { ...told }, start = performance.now();
+  const slider = document.getElementById(id), drawn = document.documentElement.dataset;
+  const before = { ...drawn }, start = performance.now();
   let counted = null;
-  lever.value = value;
-  lever.dispatchEvent(new Event("input"));
+  slider.value = value;
+  slider.dispatchEvent(new Event("input"));
   const look = () => {
-    // After a frame in which nothing is left to do, what was drawn is on the screen.
-    if (counted === null && told.drawn !== before.drawn) counted = performance.now() - start;
-    if (told.mapped === before.mapped) requestAnimationFrame(look);
+    // What was drawn is on the screen after the next frame.
+    if (counted === null && drawn.drawn !== before.drawn) counted = performance.now() - start;
+    if (drawn.mapped === before.mapped) requestAnimationFrame(look);
     else done([counted ?? performance.now() - start, performance.now() - start]);
   };
   look();
@@ -44,7 +44,7 @@ MOVE = """([id, value]) => new Promise((done) => {
 
 
 def tables(rows: int, columns: int):
-    """Make the two tables, one after the other."""
+    """Yield the two tables."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(rows, columns))
     y = (rng.random(rows) < 0.02).astype(int)
@@ -54,7 +54,7 @@ def tables(rows: int, columns: int):
 
 
 def in_a_browser(page: Path) -> dict[str, object]:
-    """Open a page, move its levers, and tell how long that took."""
+    """Open a page, move its sliders, and return how long that took."""
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
@@ -86,10 +86,10 @@ def in_a_browser(page: Path) -> dict[str, object]:
 
 
 def line(one: dict[str, object]) -> str:
-    """Write a result as a line of the table in docs/guide/report.md."""
+    """Return a result as a row of the table in docs/guide/report.md."""
 
     def spread(times: dict[str, dict[str, int]]) -> str:
-        middle = sorted(lever["median"] for lever in times.values())
+        middle = sorted(one["median"] for one in times.values())
         return f"{middle[0]} to {middle[-1]} ms ({max(t['most'] for t in times.values())})"
 
     return (

@@ -1,4 +1,4 @@
-"""Draw the pictures of docs/guide/method.md: rows, two votes, how sure they were, rows cleaned.
+"""Draw the figures of docs/guide/method.md: samples, two votes, confidence, cleaned samples.
 
 python examples/method_pictures.py [FOLDER]
 """
@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
-# Importing the example draws its own picture too, into nothing.
+# Importing the example runs it, figure included.
 from plot_what_it_does import X, y
 from rectifold import GMR
 from rectifold.plot import plot_confidence, plot_rectification
@@ -19,26 +19,26 @@ IMAGES = Path(__file__).parents[1] / "docs" / "images"
 
 
 def panels(gmr: GMR, sample: int | None = None) -> dict[str, Any]:
-    """Draw the three panels of a run, each in a figure of its own: a phone shows one at a time."""
+    """Return the three panels of a run as separate figures, for narrow screens."""
     figures = [Figure(figsize=(6.4, 6.4), layout="constrained") for _ in range(3)]
     axes = [figure.add_subplot() for figure in figures]
-    # The two columns stand for nothing.
+    # The two features have no meaning.
     plot_rectification(gmr, sample=sample, axes=axes)[0].set(xlabel="", ylabel="")
     for one in axes:
-        # A panel that stands alone needs no letter.
+        # A single panel needs no letter.
         one.set_title(one.get_title().partition(") ")[2])
     return dict(zip(("rows", "vote", "cleaned"), figures, strict=True))
 
 
 def most_certain(gmr: GMR) -> int:
-    """Choose the row with the highest vote for the majority among those removed as deep noise."""
+    """Return the sample of deep noise with the highest vote for the majority class."""
     record = gmr.rectification_
     deep = np.flatnonzero(record.removed & (record.reason == "deep noise"))
     return int(deep[record.majority_confidence[deep].argmax()])
 
 
 def main(folder: str | Path = IMAGES) -> None:
-    """Clean once, and draw what happened; alpha is 0.6 so that all three reasons occur."""
+    """Draw all figures of one run; alpha is 0.6 so that all three reasons occur."""
     gmr = GMR(alpha=0.6)
     gmr.fit_resample(X, y)
     pictures = panels(gmr)

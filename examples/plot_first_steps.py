@@ -1,12 +1,11 @@
 """First steps
 ===========
 
-Clean a table, read the record of what went and why, and look at the picture.
+Clean a table, see which samples were removed and why, and plot them.
 """
 
 # %%
-# The embedded table has 4,898 white wines with 11 measurements each. Tasters found 183 of them
-# poor.
+# The embedded wine data have 4,898 samples with 11 features each; 183 wines are of class "poor".
 
 from rectifold.datasets import load_wine_quality
 
@@ -17,9 +16,10 @@ y.value_counts()
 # Clean
 # -----
 #
-# :class:`rectifold.GMR` is a sampler of imbalanced-learn: ``fit_resample`` gives back the rows
-# that stay. Neighbours are found by distance, so columns must be on one scale. ``space=`` sees to
-# that on a copy: the rows that come back are yours, untouched, with their index.
+# :class:`rectifold.GMR` is a sampler with the interface of imbalanced-learn: ``fit_resample``
+# returns the samples that are kept. Neighbours are found by distance, so features must be on one
+# scale. ``space=`` scales a copy: the samples returned are those of ``X``, unchanged, with their
+# index.
 
 from sklearn.preprocessing import StandardScaler
 
@@ -33,35 +33,37 @@ X_clean.tail(3)
 # Read the record
 # ---------------
 #
-# ``rectification_`` is the record (:class:`rectifold.Rectification`). Printed, it counts.
+# ``rectification_`` is the record of the run (:class:`rectifold.Rectification`). Printed, it shows
+# counts by class and reason.
 
 record = gmr.rectification_
 print(record)
 
 # %%
-# The large class, *ordinary*, is strict: two of its wines went, because their neighbours predict
-# that they are poor. The small class, *poor*, is protected: 136 of its wines lie deep among
-# ordinary ones, but only a tenth of the class, 18, may go. The other 118 were *spared*. So poor
-# wines are hard to tell by these measurements, which is worth knowing before any model is fitted.
+# The majority class, *ordinary*, is strict: two of its wines were removed, because their neighbours
+# predict that they are poor. The minority class, *poor*, is protected: 136 of its wines are
+# candidates deep among ordinary ones, but at most a tenth of the class, 18, is removed. The other
+# 118 are *spared*. So these features hardly separate poor wines, which is worth knowing before you
+# fit a model.
 #
-# As a table the record has a line for every row, with the reason:
+# As a dataframe, the record has a row for each sample, with the reason:
 
 why = record.to_frame()
 why[why.reason == "intrusion"].round(3)
 
 # %%
-# Other thresholds need no new search. ``redecide`` tells what would have happened:
+# Other thresholds need no new search. ``redecide`` applies them to the same votes:
 
 for gamma in (0, 0.1, 0.3):
     other = record.redecide(gamma=gamma)
     print(f"gamma={gamma}: {other.removed.sum()} removed, {other.spared.sum()} spared")
 
 # %%
-# See the picture
-# ---------------
+# Plot it
+# -------
 #
-# How sure were the votes? Removed rows are black, spared ones hatched. Counts are logarithmic: most
-# ordinary wines have ordinary neighbours only.
+# Histograms of confidence: removed samples are black, spared ones hatched. Counts are on a
+# logarithmic scale, since most ordinary wines have only ordinary neighbours.
 
 from rectifold.plot import plot_confidence, plot_rectification
 
@@ -71,22 +73,22 @@ from rectifold.plot import plot_confidence, plot_rectification
 _ = plot_confidence(gmr)
 
 # %%
-# Where do these rows lie? All eleven columns count in the votes, but a picture has two
-# directions: here the first two principal components. The second panel shows the vote on one of
-# the two ordinary wines that went.
+# Where are these samples? Distances use all eleven features, but a figure has two dimensions: here
+# the first two principal components. The second panel shows the vote on one of the two ordinary
+# wines that were removed.
 
 import matplotlib.pyplot as plt
 
 # sphinx_gallery_alt = "Three panels: the wines in two components, with removed and spared ones"
-# sphinx_gallery_alt = "marked; the vote of the neighbours on one removed row; and the cleaned"
-# sphinx_gallery_alt = "rows with the decision boundary before and after."
+# sphinx_gallery_alt = "marked; the vote of the neighbours on one removed sample; and the cleaned"
+# sphinx_gallery_alt = "samples with the decision boundary before and after."
 _, panels = plt.subplots(3, 1, figsize=(6, 17), layout="constrained")
 _ = plot_rectification(gmr, axes=panels)
 
 # %%
-# What now?
-# ---------
+# Next steps
+# ----------
 #
-# This was a look at a table, not yet a model. To fit one, put the sampler into a pipeline, so that
-# only training rows are cleaned: :doc:`plot_pipeline`. Whether that helps is another question, and
-# for these wines the answer is to leave them alone: :doc:`plot_compare_samplers`.
+# So far there is no model. To fit one, put the sampler into a pipeline, so that only training data
+# are cleaned: :doc:`plot_pipeline`. Whether cleaning improves the model must be measured; for these
+# wines it does not: :doc:`plot_compare_samplers`.

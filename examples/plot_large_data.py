@@ -1,35 +1,35 @@
-"""Large data, timed
-=================
+"""Run time on large data
+======================
 
-How time grows with rows, why most rows need no search at all, and when approximate neighbours are
-worth it. All times are taken while this page is built, on a shared and noisy machine: look at the
+How run time grows with ``n_samples``, why most samples need no search, and when approximate
+neighbours are faster. Times are measured when this page is built, on a shared machine: compare the
 ratios.
 """
 
 # %%
-# Thirty groups of rows, in one of which about half are positive. So the rare class overlaps with a
-# part of the large one, and nearly all rows are far from it, as in card fraud or network traffic.
+# Thirty clusters of samples. In one of them about half of the samples are positive, so the minority
+# class overlaps with a part of the majority class, and most samples are far from it, as in card
+# fraud or network intrusion.
 
 import numpy as np
 
 
-def make_rows(n, columns=12):
-    """Draw n rows around thirty centres."""
+def make_data(n_samples, n_features=12):
+    """Return samples around thirty centres."""
     rng = np.random.default_rng(0)
-    centres = rng.normal(0, 4, (30, columns))
-    group = rng.integers(0, 30, n)
-    X = centres[group] + rng.normal(0, 1, (n, columns))
-    y = ((group == 0) & (rng.random(n) < 0.5)).astype(int)
+    centres = rng.normal(0, 4, (30, n_features))
+    cluster = rng.integers(0, 30, n_samples)
+    X = centres[cluster] + rng.normal(0, 1, (n_samples, n_features))
+    y = ((cluster == 0) & (rng.random(n_samples) < 0.5)).astype(int)
     return X, y
 
 
 # %%
-# How time grows
-# --------------
+# Run time
+# --------
 #
-# :class:`rectifold.GMR`, from rows to cleaned rows, beside what others begin with: the neighbours
-# of all rows, by scikit-learn's :class:`~sklearn.neighbors.NearestNeighbors`. Both have all
-# cores.
+# All of :class:`rectifold.GMR`, compared with the first step of other samplers: the neighbours of
+# all samples by :class:`sklearn.neighbors.NearestNeighbors`. Both use all cores.
 
 from time import perf_counter
 
@@ -37,11 +37,11 @@ from sklearn.neighbors import NearestNeighbors
 
 from rectifold import GMR
 
-GMR(n_jobs=-1).fit_resample(*make_rows(1000))  # load what has to be loaded
+GMR(n_jobs=-1).fit_resample(*make_data(1000))  # import and compile
 sizes = [2_000, 4_000, 8_000, 16_000, 32_000]
 ours, theirs, certified = [], [], []
 for n in sizes:
-    X, y = make_rows(n)
+    X, y = make_data(n)
 
     start = perf_counter()
     gmr = GMR(n_jobs=-1)
@@ -53,65 +53,65 @@ for n in sizes:
     NearestNeighbors(n_neighbors=16, n_jobs=-1).fit(X).kneighbors(X)
     theirs.append(perf_counter() - start)
 
-print("  rows  scikit-learn / GMR  rows with a certificate")
+print("n_samples  scikit-learn / GMR  with a certificate")
 for n, one, other, share in zip(sizes, ours, theirs, certified, strict=True):
-    print(f"{n:6,}  {other / one:18.1f}  {share:23.1%}")
+    print(f"{n:9,}  {other / one:18.1f}  {share:18.1%}")
 
 # %%
 
 import matplotlib.pyplot as plt
 
-# sphinx_gallery_alt = "Seconds over rows, both on logarithmic scales. GMR's search and cleaning"
-# sphinx_gallery_alt = "lie below scikit-learn's search for all rows, and rise less steeply."
+# sphinx_gallery_alt = "Seconds over n_samples, both on logarithmic scales. The times of GMR are"
+# sphinx_gallery_alt = "below those of scikit-learn's search for all samples, and grow more slowly."
 _, axes = plt.subplots(layout="constrained")
-axes.loglog(sizes, theirs, "s-", color="C1", label="scikit-learn's search for all rows")
+axes.loglog(sizes, theirs, "s-", color="C1", label="scikit-learn, search for all samples")
 axes.loglog(sizes, ours, "o-", color="C0", label="GMR, search and cleaning")
 axes.set_xticks(sizes, [f"{n:,}" for n in sizes])
 axes.minorticks_off()
-axes.set(xlabel="rows", ylabel="seconds")
+axes.set(xlabel="n_samples", ylabel="seconds")
 _ = axes.legend()
 
 # %%
 # Certificates
 # ------------
 #
-# The reason is in the last column of the table. A row far from the other class has neighbours of
-# its own class only, and its vote is known without finding them: it holds a *certificate*, a
-# proof. Only the rest is searched for. Nothing is guessed; a plain search gives the same removed
-# rows:
+# The reason is in the last column of the table. The neighbours of a sample far from the other class
+# all carry its own label, so its vote is known without finding them: it has a *certificate*, which
+# is a proof. Neighbours are searched only for the other samples. The result is exact; a plain
+# search gives the same:
 
-X, y = make_rows(8_000)
+X, y = make_data(8_000)
 exact = GMR(n_jobs=-1)
 exact.fit_resample(X, y)
 plain = GMR(n_neighbors=NearestNeighbors(n_neighbors=16, n_jobs=-1))
 plain.fit_resample(X, y)
 print("certificates:", exact.rectification_.certified.sum(), plain.rectification_.certified.sum())
-print("same rows:", np.array_equal(exact.sample_indices_, plain.sample_indices_))
+print("same samples:", np.array_equal(exact.sample_indices_, plain.sample_indices_))
 
 # %%
 # Memory
 # ------
 #
-# All pairs are never in memory at once. This is the most that a run takes beyond its input, beside
-# what a table of all distances would:
+# The matrix of all distances is never in memory. Peak memory of a run beyond its input, compared
+# with the size of that matrix:
 
 import tracemalloc
 
-X, y = make_rows(64_000)
+X, y = make_data(64_000)
 tracemalloc.start()
 GMR(n_jobs=-1).fit_resample(X, y)
 peak = tracemalloc.get_traced_memory()[1]
 tracemalloc.stop()
-print(f"{peak / 1e6:.0f} MB beside a table of {X.nbytes / 1e6:.0f} MB")
+print(f"{peak / 1e6:.0f} MB for an input of {X.nbytes / 1e6:.0f} MB")
 print(f"all distances: {8 * len(X) ** 2 / 1e6:,.0f} MB")
 
 # %%
-# Where it is not fast
-# --------------------
+# When the exact search is slow
+# -----------------------------
 #
-# Where classes are mixed everywhere, hardly a row holds a certificate, and an exact search has to
-# look at most pairs. ``engine="approximate"`` looks at the likely ones. It measures what it
-# missed, every time, and ``engine="auto"`` never takes it unless you give a ``time_budget``.
+# If classes overlap everywhere, few samples have a certificate, and an exact search compares most
+# pairs. ``engine="approximate"`` compares likely neighbours only, and measures its error in every
+# run. ``engine="auto"`` never uses it.
 
 from sklearn.datasets import make_blobs
 
@@ -129,9 +129,9 @@ print(f"exact / approximate: {seconds['exact'] / seconds['approximate']:.1f}")
 print(gmr.rectification_)
 
 # %%
-# With tens of thousands of rows an exact search takes seconds anyway, and is the better choice.
-# The ratio grows with rows: a million rows of 128 columns take one minute instead of one hour
-# (:doc:`/docs/guide/approximate`, with the command that measured it). :doc:`/docs/guide/speed` has
-# all comparisons, ``engine="gpu"`` gives the same rows as the exact engine on a GPU, and
-# :doc:`/docs/guide/dask` is for tables that no machine holds. Below some thousand rows none of this
+# With tens of thousands of samples an exact search takes seconds, and is the better choice. The
+# ratio grows with ``n_samples``: a million samples with 128 features take one minute instead of one
+# hour (:doc:`/docs/guide/approximate`, with the command that measured it). :doc:`/docs/guide/speed`
+# has all comparisons, ``engine="gpu"`` gives the same result as the exact engine, and
+# :doc:`/docs/guide/dask` is for data larger than memory. Below some thousand samples none of this
 # matters.

@@ -1,13 +1,13 @@
-"""A mixed table, as tables are
-============================
+"""A messy table
+=============
 
-Categories, dates, missing values and outliers: ``space="auto"`` computes distances on an encoded
-copy, and gives back your rows as they were.
+Categorical features, dates, missing values and outliers: ``space="auto"`` computes distances on an
+encoded copy, and returns the samples unchanged.
 """
 
 # %%
-# Loans, as an export has them: a number for every loan, incomes as text with "n/a" among them,
-# amounts of which six are in cents, gaps, days as text, and a column that never changes.
+# An export of loans: an identifier, incomes as text with some "n/a", amounts of which six are in
+# cents, missing values, dates as text, and a constant column.
 
 import numpy as np
 import pandas as pd
@@ -41,7 +41,7 @@ target = pd.Series(np.where(defaulted, "defaulted", "repaid"), name="outcome")
 loans.head()
 
 # %%
-# Without help, distances need numbers, and the error says what to do:
+# By default distances need numeric features, and the error message suggests what to do:
 
 import textwrap
 
@@ -49,33 +49,32 @@ from rectifold import GMR
 
 try:
     GMR().fit_resample(loans, target)
-except ValueError as problem:
-    print(textwrap.fill(str(problem), 70))
+except ValueError as error:
+    print(textwrap.fill(str(error), 70))
 
 # %%
-# So do it. What it makes of odd columns it says in warnings, which are shown here as text: a
-# column in which every row has its own value can't tell which rows are alike, and "n/a" is no
-# income.
+# ``space="auto"`` warns of columns that it can't use as they are. The warnings are printed here: a
+# column with a different value in every row is an identifier, and "n/a" is a missing value.
 
 import warnings
 
 gmr = GMR(space="auto")
-with warnings.catch_warnings(record=True) as said:
+with warnings.catch_warnings(record=True) as caught:
     warnings.simplefilter("always")
     kept, kept_target = gmr.fit_resample(loans, target)
-for one in said:
-    print("-", textwrap.fill(str(one.message), 70))
+for warning in caught:
+    print("-", textwrap.fill(str(warning.message), 70))
 
 # %%
-# What became of each column is in the fitted space (:class:`rectifold.TableSpace`).
+# The fitted space (:class:`rectifold.TableSpace`) lists how each column is encoded.
 
 print(pd.Series(gmr.space_.columns_).to_string())
 
 # %%
-# Numbers are scaled by their quartiles and drawn in beyond three widths of them, so that six
-# amounts in cents do not flatten all others. Standardised, they would: nearly all amounts would
-# be the same to a distance. Categories are the same or not, dates are numbers, and gaps are
-# filled and marked.
+# Numbers are scaled robustly by their quartiles, and outliers are pulled in, so that six amounts in
+# cents do not dominate. With standardisation they would: nearly all amounts would be at almost the
+# same distance. Categories are one-hot encoded, dates become numbers, and missing values are
+# imputed and marked.
 
 import matplotlib.pyplot as plt
 from sklearn.preprocessing import StandardScaler
@@ -83,9 +82,9 @@ from sklearn.preprocessing import StandardScaler
 from rectifold import TableSpace
 
 amounts = loans[["amount"]]
-# sphinx_gallery_alt = "Two histograms of amounts. Standardised, nearly all loans are in one bar"
-# sphinx_gallery_alt = "and a few lie far away; in the space that GMR uses, they are spread over"
-# sphinx_gallery_alt = "the whole width."
+# sphinx_gallery_alt = "Two histograms of amounts. Standardised, nearly all loans are in one bin"
+# sphinx_gallery_alt = "and a few are far away; with space='auto' they are spread over the whole"
+# sphinx_gallery_alt = "range."
 _, (above, below) = plt.subplots(2, 1, figsize=(6.4, 5), layout="constrained")
 above.hist(StandardScaler().fit_transform(amounts), bins=60, log=True)
 above.set(title="amounts, standardised", ylabel="loans (log scale)")
@@ -93,24 +92,25 @@ below.hist(TableSpace().fit_transform(amounts), bins=60, log=True)
 _ = below.set(title='amounts in space="auto"', ylabel="loans (log scale)")
 
 # %%
-# What went
-# ---------
+# Removed samples
+# ---------------
 #
-# The rows that come back are yours: text is text, gaps are gaps, and the index is that of the
-# table.
+# The samples returned are unchanged: text is text, missing values are missing, and the index is
+# that of the table.
 
 print(gmr.rectification_)
 why = gmr.rectification_.to_frame()
-gone = why[why.reason == "intrusion"]
-loans.loc[gone.index].assign(outcome=gone.label, predicted=gone.predicted).head()
+intrusions = why[why.reason == "intrusion"]
+loans.loc[intrusions.index].assign(outcome=intrusions.label, predicted=intrusions.predicted).head()
 
 # %%
 # Another distance
 # ----------------
 #
-# ``space="heom"`` is a metric of the literature for mixed tables (:class:`rectifold.HEOMSpace`):
-# numbers count by their share of the column's range, different categories and gaps as 1. It has no
-# defence against outliers, and takes identifiers at their word, so leave those out yourself.
+# ``space="heom"`` is the heterogeneous Euclidean-overlap metric of the literature
+# (:class:`rectifold.HEOMSpace`): numbers are scaled by the range of the column, and the distance of
+# different categories or missing values is 1. It is sensitive to outliers and does not detect
+# identifiers, so drop those first.
 
 table = loans.drop(columns=["loan", "currency"])
 table["income"] = pd.to_numeric(table.income, errors="coerce")
@@ -119,10 +119,9 @@ other.fit_resample(table, target)
 print(other.rectification_)
 
 both = other.rectification_.removed & gmr.rectification_.removed
-print(both.sum(), "rows are removed by both.")
+print(both.sum(), "samples are removed by both.")
 
 # %%
-# Two honest distances, and few removed rows in common: what counts as near is a choice, and
-# cleaning follows it. So look at the rows before you let them go (:doc:`plot_report`), and
-# measure whether your model gains (:doc:`plot_compare_samplers`, which takes such a table as it
-# is).
+# Two sensible metrics have few removed samples in common: the result of cleaning depends on the
+# choice of the metric. So look at the samples before you remove them (:doc:`plot_report`), and
+# measure whether your model improves (:doc:`plot_compare_samplers`, which accepts such a table).

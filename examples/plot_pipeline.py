@@ -1,13 +1,13 @@
 """Pipeline and grid search
 ========================
 
-Put the sampler into a pipeline, and it cleans training rows only. A grid search can then choose its
-settings, with no cleaning at all among them.
+In a pipeline the sampler cleans training data only, so there is no data leakage. A grid search can
+tune its hyperparameters, with no cleaning among the candidates.
 """
 
 # %%
-# In a pipeline of imbalanced-learn (scikit-learn's own has no place for samplers) a sampler acts
-# when the pipeline is fitted, and never when it predicts.
+# In a pipeline of imbalanced-learn (that of scikit-learn does not support samplers) a sampler is
+# applied in ``fit``, and skipped in ``predict``.
 
 from imblearn.pipeline import Pipeline
 from sklearn.model_selection import train_test_split
@@ -30,12 +30,12 @@ model = Pipeline(
 )
 model.fit(X_train, y_train)
 
-print(len(X_train), "training rows,", len(model["clean"].sample_indices_), "after cleaning")
-print(len(X_test), "test rows,", len(model.predict(X_test)), "predictions")
+print(len(X_train), "training samples,", len(model["clean"].sample_indices_), "after cleaning")
+print(len(X_test), "test samples,", len(model.predict(X_test)), "predictions")
 
 # %%
-# So every fold of a cross-validation is cleaned on its own, in its training part, and scored on all
-# rows of its test part.
+# So cross-validation cleans the training data of each fold, and scores all samples of its test
+# data.
 
 from sklearn.model_selection import cross_val_score
 
@@ -43,11 +43,11 @@ scores = cross_val_score(model, X_train, y_train, scoring="average_precision")
 print(f"average precision {scores.mean():.3f}, from {scores.min():.3f} to {scores.max():.3f}")
 
 # %%
-# Search
-# ------
+# Grid search
+# -----------
 #
-# A whole step can be a parameter. ``"passthrough"`` leaves it out: that is no cleaning, the setting
-# which all others have to beat. The other grid has settings of :class:`rectifold.GMR`.
+# A step can be a parameter of the grid. ``"passthrough"`` skips it: that is no cleaning, the
+# baseline. The second grid has hyperparameters of :class:`rectifold.GMR`.
 
 from sklearn.model_selection import GridSearchCV
 
@@ -60,19 +60,16 @@ search.fit(X_train, y_train)
 print(search.best_params_)
 
 # %%
-# The best of seven settings looks better than it is, as the luckiest of seven always does. So
-# look at all of them before believing the first. The grey band is no cleaning, one standard error
-# wide to either side.
+# The best of seven scores is biased upwards, since it was selected. So look at all of them. The
+# grey band is the baseline without cleaning, plus and minus one standard error.
 
 import matplotlib.pyplot as plt
 import pandas as pd
 
-found = pd.DataFrame(search.cv_results_)
-alone, cleaned = (
-    found[found.param_clean == "passthrough"],
-    found[found.param_clean != "passthrough"],
-)
-score, error = alone.mean_test_score.item(), alone.std_test_score.item() / 5**0.5
+results = pd.DataFrame(search.cv_results_)
+is_baseline = results.param_clean == "passthrough"
+baseline, cleaned = results[is_baseline], results[~is_baseline]
+score, error = baseline.mean_test_score.item(), baseline.std_test_score.item() / 5**0.5
 
 # sphinx_gallery_alt = "Average precision over alpha for two settings of gamma, beside a dashed"
 # sphinx_gallery_alt = "line for no cleaning with a grey band of its error. All points lie within"
@@ -88,11 +85,11 @@ axes.set(xlabel="alpha", ylabel="average precision, mean of 5 folds")
 _ = axes.legend()
 
 # %%
-# Judge
-# -----
+# Nested cross-validation
+# -----------------------
 #
-# What is the whole procedure worth, search included? Cross-validate the search: each outer fold
-# searches anew in its own training part. Beside it, the same pipeline without cleaning.
+# To estimate the score of the whole procedure, search included, cross-validate the search: each
+# outer fold repeats it on its own training data. For comparison, the pipeline without cleaning.
 
 searched = cross_val_score(search, X_train, y_train, scoring="average_precision", cv=3)
 plain = cross_val_score(
@@ -102,7 +99,7 @@ print("searched   ", searched.round(3), "mean", searched.mean().round(3))
 print("no cleaning", plain.round(3), "mean", plain.mean().round(3))
 
 # %%
-# The difference is smaller than that between folds: here a search over settings buys nothing, and
-# the step may stay "passthrough". :class:`rectifold.RectifiedClassifier` makes this choice with a
-# guard against such luck, and searches for neighbours once for all settings instead of once for
+# The difference is smaller than that between folds: here tuning does not improve the score, and the
+# step can remain "passthrough". :class:`rectifold.RectifiedClassifier` makes this choice with a
+# safeguard against chance, and searches for neighbours once for all settings instead of once for
 # each: :doc:`plot_choose_settings`.

@@ -1,16 +1,16 @@
-"""A report, live
-==============
+"""An interactive report
+======================
 
-A page on which a person sees why each row went, tries other thresholds, and takes the rows along.
-It is one file, opens from disk and asks no server for anything.
+An HTML page that shows why each sample was removed, lets you try other thresholds, and exports the
+removed samples. It is a single file that works offline.
 """
 
 # %%
-# Make it
-# -------
+# Create a report
+# ---------------
 #
-# Any run can give one. ``space="auto"`` scales columns, on a copy. With ``alpha=0.6``, stricter
-# than the default, a wine of the large class needs six tenths of the vote to stay.
+# Every run has a report. ``space="auto"`` scales the features of a copy. ``alpha=0.6`` is stricter
+# than the default: samples of the majority class with less than 0.6 of the vote are removed.
 
 from rectifold import GMR
 from rectifold.datasets import load_wine_quality
@@ -24,36 +24,35 @@ print(f"a page of {len(report.html()) / 1e6:.1f} MB")
 
 # %%
 # ``report.save("report.html")`` writes the page, and ``report.open()`` shows it in a browser. In a
-# notebook nothing need be called: a record that stands last in a cell shows itself, with counts,
-# warnings and, under *Map, levers and rows*, the page. It is live here, too: open it, move a lever,
-# click on a row.
+# notebook, a record in the last line of a cell is displayed with its counts, its warnings and,
+# under *Map, thresholds and samples*, the page. It is interactive here too: open it, move a slider,
+# click on a sample.
 
 gmr.rectification_
 
 # %%
-# What is on it
-# -------------
+# Contents
+# --------
 #
-# - **What happened**: rows before and after, by class and by reason; and in words what to beware
-#   of, such as a cap that was reached.
-# - **The map**: rows in two principal components of the space in which they were compared. Removed
-#   and spared ones are marked by reason.
-# - **Levers** for ``alpha``, ``beta`` and ``gamma``: the browser decides again exactly as the
-#   library would, and says which call makes that choice.
-# - **Confidence**: how sure the votes were, class by class.
-# - **Rows**: each removed one with the neighbours that voted on it, their labels, distances and
-#   weights.
-# - **Columns** in which removed rows differ from those that stayed.
+# - **Summary**: samples before and after cleaning, by class and by reason, and warnings, such as a
+#   cap that was reached.
+# - **Map**: samples in the first two principal components of the space. Removed and spared samples
+#   are marked by reason.
+# - **Thresholds**: sliders for ``alpha``, ``beta`` and ``gamma``. The browser applies them exactly
+#   as the library does, and shows the call that gives the same result.
+# - **Confidence**: a histogram for each class.
+# - **Samples**: each removed sample with its neighbours, their labels, distances and weights.
+# - **Columns** in which removed samples differ most from kept ones.
 #
-# This is how it looks with one removed wine chosen:
+# This is the page with one removed wine selected:
 #
 # .. image:: /docs/images/report.png
-#    :alt: The report of the wines: levers with the counts that follow them, a map of all rows with
-#          removed and spared ones marked, and beside it one removed row with its fifteen
+#    :alt: The report of the wines: sliders with the counts that follow them, a map of all samples
+#          with removed and spared ones marked, and beside it one removed sample with its fifteen
 #          neighbours, their labels, distances and weights.
 #
-# The page holds rows of your data: send it only to whom you would send the table.
-# :doc:`/docs/guide/report` has all that it promises, up to a million rows.
+# The page contains samples of your data: share it only with people who may see the table.
+# :doc:`/docs/guide/report` describes it in full, up to a million samples.
 
 # sphinx_gallery_start_ignore
 # sphinx_gallery_thumbnail_path = 'docs/images/report.png'

@@ -1,14 +1,15 @@
 """What it does
 ============
 
-GMR lets every row be judged by its nearest neighbours. It is strict with the large class and
-protective of the small one. This is the picture of the README: two overlapping classes in two
-columns, so that all of it can be seen.
+GMR removes samples that disagree with a weighted vote of their nearest neighbours. It cleans the
+majority class strictly and protects the minority class. This is the figure of the README: two
+overlapping classes with two features, so that everything can be shown in the plane.
 """
 
 # %%
-# A crescent of rare rows lies in a cloud of common ones. Most common rows keep clear of it, but not
-# all; and some rare rows are scattered far from the crescent.
+# The samples of the rare class form a crescent in a cloud of common samples. Most common samples
+# are outside of the crescent, but not all; and some rare samples are label noise, far from the
+# crescent.
 
 import numpy as np
 
@@ -24,7 +25,7 @@ X = np.concatenate((common, rare))
 y = np.repeat(["common", "rare"], [len(common), len(rare)])
 
 # %%
-# :class:`rectifold.GMR` cleans, and its record says what happened.
+# :class:`rectifold.GMR` cleans the data, and its record holds all decisions.
 
 from rectifold import GMR
 
@@ -33,29 +34,29 @@ X_clean, y_clean = gmr.fit_resample(X, y)
 print(gmr.rectification_)
 
 # %%
-# Three reasons are possible, and each has its own mark in the picture:
+# Samples are removed for three reasons, each with its own mark in the figure:
 #
-# - **intrusion**: a common row whose neighbours say that it is rare goes;
-# - **ambiguity**: so does one whose own class has a vote below ``alpha``. With two classes that
-#   adds nothing up to 0.5, and there are none here;
-# - **deep noise**: a rare row goes only if the vote for the common class is above ``beta``, and at
-#   most a share ``gamma`` of all rare rows. Candidates beyond that share are *spared*.
+# - **intrusion**: a common sample whose neighbours predict the rare class;
+# - **ambiguity**: a common sample whose own class has a vote below ``alpha``. With two classes,
+#   values up to 0.5 have no effect, so there is none here;
+# - **deep noise**: a rare sample with a vote above ``beta`` for the common class, up to a fraction
+#   ``gamma`` of all rare samples. Candidates beyond that fraction are *spared*.
 #
-# The second panel shows one of the votes, where the first has a dashed box: an arrow is as thick as
-# the weight of the neighbour from which it comes, and near neighbours weigh more. The third shows
-# how the decision boundary of a classifier moves.
+# The second panel shows one of the votes, in the dashed box of the first panel: arrows are as wide
+# as the weights of the neighbours, and nearer neighbours have more weight. The third panel shows
+# how the decision boundary of a classifier changes.
 
 import matplotlib.pyplot as plt
 
 from rectifold.plot import plot_rectification
 
-# sphinx_gallery_alt = "Three panels: a cloud of common rows and a crescent of rare ones, with"
-# sphinx_gallery_alt = "removed and spared rows marked; the vote of fifteen neighbours on one"
-# sphinx_gallery_alt = "removed row; and the cleaned rows with the decision boundary before and"
-# sphinx_gallery_alt = "after."
+# sphinx_gallery_alt = "Three panels: a cloud of common samples and a crescent of rare ones, with"
+# sphinx_gallery_alt = "removed and spared samples marked; the vote of fifteen neighbours on one"
+# sphinx_gallery_alt = "removed sample; and the cleaned samples with the decision boundary before"
+# sphinx_gallery_alt = "and after."
 _, panels = plt.subplots(3, 1, figsize=(6, 17), layout="constrained")
 plot_rectification(gmr, axes=panels)
-_ = panels[0].set(xlabel="", ylabel="")  # the two columns stand for nothing
+_ = panels[0].set(xlabel="", ylabel="")  # the two features have no meaning
 
 # sphinx_gallery_start_ignore
 # sphinx_gallery_thumbnail_path = 'docs/images/what_it_does.png'
@@ -69,5 +70,5 @@ if __name__ == "__main__" and len(sys.argv) > 1:
 # sphinx_gallery_end_ignore
 
 # %%
-# That the boundary is smoother does not say that it is better. Whether cleaning helps a classifier
-# is a question to rows that were not cleaned: see :doc:`plot_compare_samplers`.
+# A smoother boundary is not necessarily a better one. Whether cleaning improves a classifier must
+# be measured on test data that were not cleaned: see :doc:`plot_compare_samplers`.

@@ -1,10 +1,10 @@
-"""Take pictures of reports: wide and narrow, light and dark; one of them is the README's.
+"""Take screenshots of reports: wide and narrow, light and dark; one of them for the README.
 
     python examples/report_pictures.py [FOLDER] [DATA]
 
-Needs playwright and chromium, as `make test-browser` installs them. FOLDER gets a picture of every
-report at every size; DATA is where the paper's data sets are, for mammography among them. Without
-arguments, only docs/images/report.png is drawn: the report of the embedded wines.
+Needs playwright and chromium, which `make test-browser` installs. FOLDER gets a screenshot of each
+report in each size; DATA is the folder of the paper's data sets, for mammography. Without
+arguments, only docs/images/report.png is written: the report of the embedded wine data.
 """
 
 import os
@@ -26,7 +26,7 @@ SIZES = {"wide": (1400, 1000), "narrow": (390, 844)}
 
 
 def records(data=None):
-    """Clean the embedded wines, five classes and, where the data is, mammography."""
+    """Yield the embedded wine data and, with `data`, five classes and mammography."""
     wines = load_wine_quality(as_frame=True)
     yield "wines", wines.data, wines.target, {"space": "auto", "alpha": 0.6}
     if data is None:
@@ -52,7 +52,7 @@ def records(data=None):
 
 
 def main(folder=None, data=None):
-    """Open every report, and take its pictures."""
+    """Open each report, and take screenshots."""
     with tempfile.TemporaryDirectory() as drafts, sync_playwright() as playwright:
         browser = playwright.chromium.launch(
             executable_path=os.environ.get("CHROMIUM") or shutil.which("chromium"),
@@ -79,8 +79,8 @@ def main(folder=None, data=None):
         browser.close()
 
 
-class shown:  # noqa: N801 - it reads like a function
-    """A page that is drawn, and closed again."""
+class shown:  # noqa: N801 - used like a function
+    """Context manager that opens a page and waits until it is drawn."""
 
     def __init__(self, browser, page, size, scheme):
         self.context = browser.new_context(
