@@ -1,4 +1,4 @@
-"""`rectifold bench`: what it prints, and how it refuses."""
+"""`rectifold bench`: its output and its error messages."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ for name in ("filelock", "jinja2", "rich", "scikit_posthocs", "typer"):
     pytest.importorskip(name)
 
 from rectifold import cli  # noqa: E402
-from rectifold.bench import State, Store  # noqa: E402
+from rectifold.bench import Progress, Store  # noqa: E402
 from rectifold.cli import bench_output  # noqa: E402
 
 
@@ -30,7 +30,7 @@ def run(*arguments):
     return cli.run(["bench", *arguments])
 
 
-def test_run_status_and_report_on_tables_of_ones_own(folder, capsys):
+def test_run_status_and_report_on_own_tables(folder, capsys):
     tables = [part for number in range(5) for part in ("--csv", f"t{number}.csv")]
     grid = [*tables, "-t", "label", "-m", "None,ENN", "-m", "GMR", "-c", "LR,KNN", "--seed", "1"]
     assert run("run", *grid, "-s", "store") == 0
@@ -46,7 +46,7 @@ def test_run_status_and_report_on_tables_of_ones_own(folder, capsys):
     assert not (folder / "rectifold-bench").exists()
 
 
-def test_ones_own_sampler_and_classifier_lie_beside_the_data(folder, capsys):
+def test_own_samplers_and_classifiers_are_imported_from_the_working_directory(folder, capsys):
     (folder / "beside_the_data.py").write_text(
         "from imblearn.under_sampling import TomekLinks as Mine\n"
         "from sklearn.naive_bayes import GaussianNB\n"
@@ -72,15 +72,21 @@ def test_status_shows_failures(folder, capsys, monkeypatch):
         (["run", *OWN, "-c", "xgbost"], "there is no classifier 'xgbost'; did you mean 'XGB'?"),
         (["run", "-d", "ecolli"], "there is no data set 'ecolli'; did you mean 'ecoli'?"),
         (["run", *OWN, "--protocol", "after"], "there is no protocol 'after'; there are 'train-"),
-        (["run", *OWN, "--seed", "x"], "--seed must be a whole number of 0 or more, not 'x'"),
-        (["run", *OWN, "--time-limit", "0"], "--time-limit must be a number above 0, not '0'"),
-        (["run", *OWN, "--n-jobs", "0"], "--n-jobs must be a whole number other than 0"),
-        (["run", "--csv", "t0.csv"], "--csv needs --target, the column of labels"),
-        (["run", "--target", "label"], "--target is for tables of your own, and no --csv"),
+        (
+            ["run", *OWN, "--seed", "x"],
+            "--seed must be a whole number from 0 to 4294967295",
+        ),
+        (["run", *OWN, "--time-limit", "0"], "'--time-limit': 0 is not above 0"),
+        (["run", *OWN, "--n-jobs", "0"], "'--n-jobs': 0 is neither a number of cores nor -1"),
+        (["run", "--csv", "t0.csv"], "--csv needs --target, the column of class labels"),
+        (
+            ["run", "--target", "label"],
+            "--target names a column of your own tables",
+        ),
         (["run", "--csv", "no.csv", "-t", "label"], "there is no file"),
         (["run", "--csv", "t0.csv", "-t", "lable"], "did you mean 'label'?"),
         (["run", "--data-home", "here"], "these data sets are not under 'here': ecoli, optical"),
-        (["status", "-s", "none"], "there are no results in 'none'; `rectifold bench run` makes"),
+        (["status", "-s", "none"], "there are no results in 'none'; `rectifold bench run` writes"),
         (["report", "-s", "none"], "there are no results in 'none'"),
         (["run", *OWN, "-s", "t0.csv"], "'t0.csv' is a file, and a store is a folder"),
     ],
@@ -98,16 +104,16 @@ def test_wrong_input_gets_one_sentence_and_leaves_nothing_behind(
     assert sorted(folder.rglob("*")) == before
 
 
-def test_a_live_view_tells_how_much_is_left(monkeypatch, capsys):
+def test_the_live_view_shows_the_remaining_time(monkeypatch, capsys):
     from rich.console import Console
 
     shown = Console(width=100, record=True, force_terminal=True)
     monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
     monkeypatch.setattr(bench_output, "console", lambda stream: shown)
     with bench_output.Display(True) as display:
-        display.update(State(5, 20, 1, 2, 5400.0, ("ecoli, GMR, seed 42, LR",)))
+        display.update(Progress(5, 20, 1, 2, 5400.0, ("ecoli, GMR, seed 42, LR",)))
         display._live.refresh()
-        assert display.words == "5 of 20 fits are recorded"
+        assert display.counts == "5 of 20 fits are recorded"
     text = shown.export_text()
     assert "5/20 fits" in text
     assert "about 1:30 h left" in text

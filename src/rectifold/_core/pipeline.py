@@ -273,9 +273,9 @@ def embed_samples(X: Any, target: Target, settings: Settings) -> tuple[Points, A
     if metric == "precomputed":
         if settings.space is not None or own_search:
             raise ParameterError(
-                "{} takes distances as the input: {} must be None and {} an integer.",
+                "{} takes distances as the input: pass {}, and an integer as {}.",
                 Param("metric", metric),
-                Param("space"),
+                Param("space", None),
                 Param("n_neighbors"),
             )
         return Points(as_graph(X, int(settings.n_neighbors)), "precomputed"), None

@@ -126,11 +126,10 @@ def resolve_metric(metric: Metric, n_features: int, metric_threshold: int) -> Me
         return "euclidean" if n_features <= metric_threshold else "cosine"
     if metric in _PARAMETRIC:
         raise ParameterError(
-            "{} has parameters of its own: pass a search object such as NearestNeighbors("
-            "n_neighbors=16, metric={}, metric_params=...) as {} instead.",
+            "{} has parameters of its own, which only a search object can hold: pass "
+            "GMR(n_neighbors=NearestNeighbors(n_neighbors=16, metric={}, metric_params=...)).",
             Param("metric", metric),
             repr(metric),
-            Param("n_neighbors"),
         )
     if metric not in _KNOWN:
         raise ParameterError(

@@ -140,7 +140,7 @@ def _check_not_continuous(y: Labels) -> None:
         kind = type_of_target(y, input_name="y")
     if kind.startswith("continuous") or kind == "unknown":
         raise ParameterError(
-            "Unknown label type: {}. {} must hold class labels, not a regression target.",
+            "Unknown label type: {}; {} must hold class labels, not a regression target.",
             kind,
             Param("y"),
         )

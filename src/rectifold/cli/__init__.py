@@ -1,4 +1,4 @@
-"""The entry point of the command line: from arguments to an exit code, with no traceback."""
+"""The entry point of the command line: from arguments to an exit code, without a traceback."""
 
 from __future__ import annotations
 
@@ -9,72 +9,53 @@ import signal
 import sys
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 
+#: Modules of the extra `cli`.
 EXTRA = ("typer", "rich", "pandas", "pyarrow", "jinja2")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the command line and exit: 0 done, 2 wrong usage or input, 130 stopped by Ctrl-C.
-
-    Parameters
-    ----------
-    arguments : sequence of str, optional
-        What stands after the name of the program; by default those of this process.
-    """
+    """Run the command line with these arguments, or those of the process, and exit."""
     sys.exit(run(sys.argv[1:] if arguments is None else list(arguments)))
 
 
 def run(arguments: list[str]) -> int:
-    """Run the command line.
+    """Run the command line and return the exit code.
 
-    Parameters
-    ----------
-    arguments : list of str
-        What stands after the name of the program.
-
-    Returns
-    -------
-    int
-        The exit code.
+    0 is success, 1 a closed pipe, 2 a wrong option or input, and 130 an interrupt by Ctrl-C.
     """
-    with _streams(), _kill_is_ctrl_c():
+    _prepare_streams()
+    with _terminate_as_interrupt():
         if any(importlib.util.find_spec(name) is None for name in EXTRA):
-            return _fail('the command line needs its extra: pip install "rectifold[cli]"')
+            return _fail('the command line needs an extra: pip install "rectifold[cli]"')
         try:
             return _dispatch(arguments)
         except KeyboardInterrupt:
             return _fail("stopped", code=130)
         except BrokenPipeError:
-            # Whoever read the output has seen enough; Python must not flush into that pipe.
+            # The reader of the output has ended, and Python must not flush into that pipe at exit.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             return 1
 
 
-@contextmanager
-def _streams() -> Iterator[None]:
-    # Python has no stream where standard output or error was closed (>&-). Whoever did that
-    # wants to see nothing; and with the number of that stream free, the next file that is opened
-    # would get it, and with it whatever a library prints.
-    closed = [name for name in ("stdout", "stderr") if getattr(sys, name) is None]
-    if closed:
+def _prepare_streams() -> None:
+    """Open streams that were closed (``>&-``), and escape what their encoding lacks."""
+    if sys.stdout is None or sys.stderr is None:
+        # Otherwise the next file gets the number of a closed stream, and what libraries print.
         while (number := os.open(os.devnull, os.O_RDWR)) <= 2:
             pass
         os.close(number)
-    with ExitStack() as stack:
-        for name in closed:
-            setattr(sys, name, stack.enter_context(open(os.devnull, "w", encoding="utf-8")))
-            stack.callback(setattr, sys, name, None)
-        for stream in (sys.stdout, sys.stderr):
-            if isinstance(stream, io.TextIOWrapper):
-                # A label that the terminal's encoding lacks is shown by its code, and is no crash.
-                stream.reconfigure(errors="backslashreplace")
-        yield
+        devnull = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - until the process ends
+        sys.stdout, sys.stderr = sys.stdout or devnull, sys.stderr or devnull
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
 
 
 @contextmanager
-def _kill_is_ctrl_c() -> Iterator[None]:
-    # `kill` and `timeout` leave as little behind as Ctrl-C does.
+def _terminate_as_interrupt() -> Iterator[None]:
+    """Have SIGTERM, which `kill` and `timeout` send, clean up like Ctrl-C."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -88,15 +69,14 @@ def _kill_is_ctrl_c() -> Iterator[None]:
 def _dispatch(arguments: list[str]) -> int:
     import typer
 
-    from rectifold._io import FileError
+    from rectifold._core.errors import ParameterError
     from rectifold.cli.commands import app
-    from rectifold.cli.errors import UsageError
-    from rectifold.cli.interrupt import Stopped
+    from rectifold.cli.errors import Stopped, UsageError, sentence_of
 
     try:
         code = typer.main.get_command(app)(arguments, "rectifold", standalone_mode=False)
-    except (FileError, UsageError) as problem:
-        return _fail(str(problem))
+    except (ParameterError, UsageError) as problem:
+        return _fail(sentence_of(problem))
     except Stopped as stopped:
         return _fail(str(stopped), code=130)
     except OSError as problem:
@@ -105,16 +85,17 @@ def _dispatch(arguments: list[str]) -> int:
         where = f" {problem.filename!r}" if problem.filename else ""
         return _fail(f"{problem.strerror or problem}{where}")
     except Exception as problem:
-        # Typer's own errors carry their sentence; their classes moved between versions.
-        sentence = getattr(problem, "format_message", None)
-        if sentence is None:
+        # Typer's errors have this method; where their class is depends on the version.
+        format_message = getattr(problem, "format_message", None)
+        if format_message is None:
             raise
-        return _fail(sentence().replace("Value error, ", "").rstrip("."))
+        # The prefix is pydantic's, with which recent versions check values.
+        return _fail(format_message().replace("Value error, ", "").rstrip("."))
     return code if isinstance(code, int) else 0
 
 
 def _fail(sentence: str, code: int = 2) -> int:
-    from rectifold.cli.escape import visible
+    from rectifold.cli.errors import visible
 
     print(f"rectifold: {visible(' '.join(sentence.split(chr(10))))}", file=sys.stderr)
     return code

@@ -13,77 +13,104 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from rectifold.cli import options
-from rectifold.cli.errors import UsageError
-from rectifold.cli.interrupt import Stopped
+from rectifold.cli.errors import Stopped, UsageError
 
 if TYPE_CHECKING:
     from rectifold.bench import Grid, Source, Store
 
-#: What the commands need besides those of the command line, and the light core.
+#: Modules of the extra `bench`.
 EXTRA = ("filelock", "jinja2", "matplotlib", "scikit_posthocs")
 
-app = typer.Typer(help="Compare samplers as the paper does, without leaks.")
+app = typer.Typer(help="Compare samplers under the paper's protocol, without data leakage.")
 
+StoreFolder = Annotated[
+    Path, typer.Option("--store", "-s", metavar="FOLDER", help="Folder of the results.")
+]
 _STORE = Path("rectifold-bench")
 
 
 @app.command()
 def run(
-    store: options.StoreOption = _STORE,
+    store: StoreFolder = _STORE,
     dataset: Annotated[
         list[str] | None,
-        typer.Option("--dataset", "-d", metavar="NAMES", help="Of the paper's 27. Repeatable."),
+        typer.Option(
+            "--dataset",
+            "-d",
+            metavar="NAMES",
+            help="Data sets of the paper; by default all 27, or none with --csv. Repeatable.",
+        ),
     ] = None,
-    csv: options.OwnTablesOption = None,
-    target: options.OwnTargetOption = None,
+    csv: Annotated[
+        list[Path] | None,
+        typer.Option("--csv", metavar="PATH", help="Your own table: CSV, Parquet. Repeatable."),
+    ] = None,
+    target: Annotated[
+        str | None,
+        typer.Option("--target", "-t", metavar="COLUMN", help="Column of labels of your tables."),
+    ] = None,
     method: Annotated[
         list[str] | None,
         typer.Option(
             "--method",
             "-m",
             metavar="NAMES",
-            help="Samplers, as the paper calls them; or module:Class. By default all 20.",
+            help="Samplers by their names in the paper, or module:Class; by default all 20. "
+            "Repeatable.",
         ),
     ] = None,
     classifier: Annotated[
         list[str] | None,
         typer.Option(
-            "--classifier", "-c", metavar="NAMES", help="Or module:Class. By default all 7."
+            "--classifier",
+            "-c",
+            metavar="NAMES",
+            help="Classifiers by their names in the paper, or module:Class; by default all 7. "
+            "Repeatable.",
         ),
     ] = None,
     seed: Annotated[
         list[str] | None,
-        typer.Option(metavar="NUMBERS", help="By default the paper's: 42, 0, 1, 2, 3."),
+        typer.Option(
+            metavar="NUMBERS", help="Seeds; by default the paper's: 42, 0, 1, 2, 3. Repeatable."
+        ),
     ] = None,
     protocol: Annotated[
         list[str] | None,
         typer.Option(
             metavar="NAME",
-            help="train-only; or before-split, a leak, to show what it does.",
+            help="train-only; or before-split, which leaks test data, to measure the leak.",
         ),
     ] = None,
     data_home: Annotated[
         Path | None,
-        typer.Option(metavar="FOLDER", help="Of imbalanced-learn's cache of the paper's data."),
+        typer.Option(metavar="FOLDER", help="imbalanced-learn's cache of the paper's data."),
     ] = None,
-    download: Annotated[
-        bool, typer.Option("--download", help="Fetch data that is missing from the network.")
-    ] = False,
+    download: Annotated[bool, typer.Option("--download", help="Download missing data.")] = False,
     time_limit: Annotated[
-        str | None,
-        typer.Option(metavar="SECONDS", help="For one resampling or one fit; recorded if over."),
+        float | None,
+        typer.Option(
+            metavar="SECONDS",
+            callback=options.above_zero,
+            help="Limit for one resampling or one fit; those over it are recorded as timed out.",
+        ),
     ] = None,
     retry: Annotated[
-        bool, typer.Option("--retry", help="Do again what failed or timed out.")
+        bool, typer.Option("--retry", help="Repeat fits that failed or timed out.")
     ] = False,
     n_jobs: Annotated[
-        str, typer.Option(metavar="N", help="Processes, of one thread each; -1 for all cores.")
-    ] = "-1",
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing.")] = False,
+        int,
+        typer.Option(
+            metavar="N",
+            callback=options.not_zero,
+            help="Number of processes, of one thread each; -1 uses all cores.",
+        ),
+    ] = -1,
+    quiet: options.Quiet = False,
 ) -> None:
     """Fit every combination that the store does not have yet.
 
-    Stop it whenever you like, however you like: the same command goes on where it was.
+    Interrupted runs resume when the command is called again.
     """
     with _ready():
         from rectifold import bench
@@ -91,31 +118,29 @@ def run(
 
         sources = _sources(options.names(dataset), csv or [], target, data_home)
         grid = _grid(sources, method, classifier, seed, protocol)
-        kept = bench.Store(store)
+        opened = bench.Store(store)
         display = bench_output.Display(not quiet)
         try:
             with display:
                 state = bench.run(
                     grid,
-                    kept,
-                    n_jobs=options.cores(n_jobs),
-                    time_limit=options.positive("--time-limit", time_limit),
+                    opened,
+                    n_jobs=n_jobs,
+                    time_limit=time_limit,
                     retry=retry,
                     download=download,
-                    watcher=display.update,
+                    callback=display.update,
                 )
         except KeyboardInterrupt:
-            raise Stopped(
-                f"stopped; {display.words}; the same command goes on from there"
-            ) from None
+            raise Stopped(f"stopped; {display.counts}; call the command again to resume") from None
         if not quiet:
-            bench_output.show_end(state, kept)
+            bench_output.show_end(state, opened)
     sys.stdout.flush()
 
 
 @app.command()
-def status(store: options.StoreOption = _STORE) -> None:
-    """Show what a store has, and what it lacks."""
+def status(store: StoreFolder = _STORE) -> None:
+    """Show which results a store has, and which are missing."""
     with _ready():
         from rectifold.cli import bench_output
 
@@ -125,18 +150,20 @@ def status(store: options.StoreOption = _STORE) -> None:
 
 @app.command()
 def report(
-    store: options.StoreOption = _STORE,
+    store: StoreFolder = _STORE,
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", metavar="FOLDER", help="By default report, in the store."),
+        typer.Option(
+            "--output", "-o", metavar="FOLDER", help="By default the folder report in the store."
+        ),
     ] = None,
     method: Annotated[
         list[str] | None,
-        typer.Option("--method", "-m", metavar="NAMES", help="Only these. Repeatable."),
+        typer.Option("--method", "-m", metavar="NAMES", help="Only these methods. Repeatable."),
     ] = None,
     latex: Annotated[bool, typer.Option("--latex", help="Write the tables as LaTeX too.")] = False,
 ) -> None:
-    """Write what the results show: a page, the same as Markdown, and the figures."""
+    """Write the results as an HTML page, as Markdown and as figures."""
     with _ready():
         from rectifold.bench.report import write_report
 
@@ -150,11 +177,12 @@ def report(
 
 @contextmanager
 def _ready() -> Iterator[None]:
-    # One's own samplers and classifiers may lie in the folder that the command is called from.
+    """Check the extra, make the working directory importable, and show errors of experiments."""
+    # The user's samplers and classifiers may be modules in the working directory.
     if os.getcwd() not in sys.path:
         sys.path.insert(0, os.getcwd())
     if any(importlib.util.find_spec(name) is None for name in EXTRA):
-        raise UsageError('experiments need their extra: pip install "rectifold[bench]"')
+        raise UsageError('experiments need an extra: pip install "rectifold[bench]"')
     from rectifold.bench import BenchError
 
     try:
@@ -166,9 +194,13 @@ def _ready() -> Iterator[None]:
 def _sources(
     names: list[str], tables: list[Path], target: str | None, home: Path | None
 ) -> list[Source]:
-    from rectifold.bench import paper_sources
+    from rectifold.bench import Source, paper_sources
 
-    own = options.own_tables(tables, target)
+    if tables and target is None:
+        raise UsageError("--csv needs --target, the column of class labels")
+    if target is not None and not tables:
+        raise UsageError("--target names a column of your own tables: pass --csv too")
+    own = [Source(path.stem, str(path.resolve()), target or "") for path in tables]
     return own + (paper_sources(names, home) if names or not tables else [])
 
 
@@ -181,14 +213,23 @@ def _grid(
 ) -> Grid:
     from rectifold import bench
 
-    chosen: dict[str, list[object]] = {
+    axes: dict[str, list[object]] = {
         "methods": [bench.method(name) for name in options.names(method)],
         "classifiers": [bench.classifier(name) for name in options.names(classifier)],
-        "seeds": [options.whole("--seed", text, 0) for text in options.names(seed)],
-        "protocols": list(options.names(protocol)),
+        "seeds": [*_seeds(options.names(seed))],
+        "protocols": [*options.names(protocol)],
     }
-    given = {name: values for name, values in chosen.items() if values}
+    given = {name: values for name, values in axes.items() if values}
     return bench.Grid(sources, **given)  # type: ignore[arg-type]
+
+
+def _seeds(texts: list[str]) -> list[int]:
+    for text in texts:
+        if not text.isdecimal() or int(text) > options.MAX_SEED:
+            raise UsageError(
+                f"--seed must be a whole number from 0 to {options.MAX_SEED}, not {text!r}"
+            )
+    return [int(text) for text in texts]
 
 
 def _existing(folder: Path) -> Store:
@@ -198,6 +239,6 @@ def _existing(folder: Path) -> Store:
     store.check()
     if not store.exists() or store.read().empty:
         raise UsageError(
-            f"there are no results in {str(folder)!r}; `rectifold bench run` makes them"
+            f"there are no results in {str(folder)!r}; `rectifold bench run` writes them"
         )
     return store

@@ -1,8 +1,9 @@
-"""The report of a cleaned table: which columns it shows, and the command that makes it again."""
+"""The report of a cleaned table: the columns it shows, and the command that repeats the run."""
 
 from __future__ import annotations
 
 import inspect
+from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,26 +23,7 @@ def report_bytes(
     notes: list[str],
     request: Request,
 ) -> bytes:
-    """Make the report of a cleaned table.
-
-    Parameters
-    ----------
-    record : Rectification
-        The record of the rows that have a label.
-    table : Table
-        The table that they are from.
-    missing : ndarray of bool
-        Which of its rows have no label.
-    notes : list of str
-        What whoever reads the result should know.
-    request : Request
-        What was asked for; it names the file of the report.
-
-    Returns
-    -------
-    bytes
-        What that file shall hold.
-    """
+    """Return the content of the file of the report; `missing` marks the rows without a label."""
     import numpy as np
     import pandas as pd
 
@@ -51,7 +33,7 @@ def report_bytes(
     assert request.report is not None
     rows = record._trace.rows
     if request.ignore:
-        # Identifiers tell nothing about distances, and everything about which row is meant.
+        # Identifiers are no features, but show which row is meant.
         ignored = table.frame(request.ignore, verbatim=request.ignore).loc[~missing]
         rows = pd.concat([ignored, rows], axis=1)
     report = Report(
@@ -67,23 +49,15 @@ def report_bytes(
 
 
 def as_command(request: Request) -> list[str]:
-    """Write a request as the arguments of the command line, without thresholds.
+    """Return the request as arguments of the command line, without alpha, beta and gamma.
 
-    Parameters
-    ----------
-    request : Request
-        What was asked for.
-
-    Returns
-    -------
-    list of str
-        What stands after the name of the program.
+    The report appends those three, which its reader can change.
     """
     from rectifold import GMR
 
     output = _another(request.source) if request.output is None else request.output
     words = ["clean", _path(request.source), "--target", request.target, "-o", _path(output)]
-    # Not the report, which the reader has open.
+    # Without --report: its reader has it.
     words += [] if request.removed is None else ["--removed", _path(request.removed)]
     repeated = {
         "--drop": request.drop,
@@ -96,34 +70,48 @@ def as_command(request: Request) -> list[str]:
     ]
     defaults: dict[str, Any] = {
         **{name: one.default for name, one in inspect.signature(GMR).parameters.items()},
-        # What the command line has of its own.
+        # Those that differ from GMR's, or that GMR does not have.
         "space": "auto",
         "n_jobs": -1,
         "missing_target": "error",
         "encoding": "utf-8",
         "delimiter": None,
     }
-    given = {
+    values = {
         **request.settings,
         "missing_target": request.missing_target,
         "encoding": request.encoding,
         "delimiter": request.delimiter,
     }
-    for name, value in given.items():
-        if name in ("alpha", "beta", "gamma") or value == defaults[name]:
-            continue
-        shown = "none" if value is None else "tab" if value == "\t" else str(value)
-        words += [f"--{name.replace('_', '-')}", shown]
+    for name, value in values.items():
+        if name not in ("alpha", "beta", "gamma") and value != defaults[name]:
+            words += _option(name, value)
     return words
 
 
+def _option(name: str, value: Any) -> list[str]:
+    """Return an option and its value; an engine with options of its own has several."""
+    if is_dataclass(value):
+        from rectifold._engines.options import engine_name
+
+        words = ["--engine", engine_name(value)]  # type: ignore[arg-type]
+        for field in fields(value):
+            if getattr(value, field.name) != field.default:
+                words += _option(field.name, getattr(value, field.name))
+        return words
+    option = f"--{name.replace('_', '-')}"
+    if value is True:
+        return [option]
+    return [option, "none" if value is None else "tab" if value == "\t" else str(value)]
+
+
 def _another(source: Path) -> Path:
-    """Name a file of the same kind that is not the source."""
+    """Return the name of a file in the same format that is not the source."""
     ending = "".join(source.suffixes[-2:]) if source.suffix == ".gz" else source.suffix
     name = f"cleaned{ending}"
     return Path(name if source.name != name else f"more-{name}")
 
 
 def _path(path: Path) -> str:
-    # What begins with a dash would be taken for an option.
+    # A leading dash would make it an option.
     return f"./{path}" if str(path).startswith("-") else str(path)

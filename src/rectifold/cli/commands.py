@@ -1,8 +1,7 @@
-"""The commands and their options: `clean` and `demo`; `bench` and `compare` have their own."""
+"""The commands `clean` and `demo`, and the app that all commands belong to."""
 
 from __future__ import annotations
 
-import inspect
 import json
 import sys
 from enum import StrEnum
@@ -10,62 +9,21 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperCommand
 
-from rectifold.cli import arguments, options
+from rectifold.cli import options
 from rectifold.cli.bench import app as bench_app
 from rectifold.cli.clean import Request, clean_file
 from rectifold.cli.clean_dask import clean_on_cluster
 from rectifold.cli.compare import compare
-from rectifold.cli.errors import UsageError
-from rectifold.cli.interrupt import stoppable
+from rectifold.cli.errors import UsageError, stoppable
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
 app.add_typer(bench_app, name="bench")
 app.command()(compare)
 
-
-class MissingTarget(StrEnum):
-    """What becomes of rows without a label."""
-
-    error = "error"
-    drop = "drop"
-    keep = "keep"
-
-
-class ClassWeight(StrEnum):
-    """How votes are weighed."""
-
-    none = "none"
-    balanced = "balanced"
-
-
-class Space(StrEnum):
-    """Where the geometry is computed."""
-
-    auto = "auto"
-    heom = "heom"
-    none = "none"
-
-
-class CleanCommand(TyperCommand):
-    """A command whose help shows the defaults of GMR, read from GMR when help is asked for."""
-
-    def format_help(self, ctx: Any, formatter: Any) -> None:
-        """Fill in the defaults, and write the help.
-
-        Parameters
-        ----------
-        ctx, formatter : object
-            As for the parent class.
-        """
-        from rectifold import GMR
-
-        signature = inspect.signature(GMR).parameters
-        for option in self.params:
-            if option.default is None and option.name in signature:
-                option.default = signature[option.name].default
-        super().format_help(ctx, formatter)
+MissingTarget = StrEnum("MissingTarget", ["error", "drop", "keep"])
+ClassWeight = StrEnum("ClassWeight", ["none", "balanced"])
+Space = StrEnum("Space", ["auto", "heom", "none"])
 
 
 def _show_version(wanted: bool) -> None:
@@ -89,41 +47,48 @@ def _rectifold(
         print(context.get_help())
 
 
-@app.command(cls=CleanCommand)
+# A test holds the defaults of the parameters of `rectifold.GMR` equal to those of GMR.
+@app.command()
 def clean(
-    source: arguments.Input,
-    target: arguments.Target,
+    source: options.Input,
+    target: options.Target,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", metavar="PATH", help="For the rows that stay.")
+        Path | None, typer.Option("--output", "-o", metavar="PATH", help="File for the kept rows.")
     ] = None,
     removed: Annotated[
-        Path | None, typer.Option(metavar="PATH", help="For the rows that go, and why they went.")
+        Path | None,
+        typer.Option(metavar="PATH", help="File for the removed rows, with the reasons."),
     ] = None,
     report: Annotated[
         Path | None,
-        typer.Option(metavar="PATH", help="For a page (.html) that shows why each row went."),
+        typer.Option(
+            metavar="PATH", help="Report on every removed row: a page (.html) or its data (.json)."
+        ),
     ] = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Write nothing, only show what would go.")
+        bool, typer.Option("--dry-run", help="Write nothing, only show what would be removed.")
     ] = False,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print the summary as JSON, and nothing else.")
-    ] = False,
-    quiet: Annotated[
-        bool, typer.Option("--quiet", "-q", help="Print no summary and no progress.")
-    ] = False,
+    as_json: options.AsJson = False,
+    quiet: options.Quiet = False,
     drop: Annotated[
         list[str] | None,
-        typer.Option(metavar="COLUMN", help="Leave out altogether, such as leaks. Repeatable."),
+        typer.Option(
+            metavar="COLUMN",
+            help="Leave out of distances and of the output, such as a leak. Repeatable.",
+        ),
     ] = None,
     ignore: Annotated[
         list[str] | None,
-        typer.Option(metavar="COLUMN", help="Keep, but not compare by: identifiers. Repeatable."),
+        typer.Option(
+            metavar="COLUMN",
+            help="Keep in the output but exclude from distances, such as an identifier. "
+            "Repeatable.",
+        ),
     ] = None,
     missing_target: Annotated[
-        MissingTarget, typer.Option(help="What becomes of rows without a label.")
+        MissingTarget, typer.Option(help="What to do with rows without a label.")
     ] = MissingTarget.error,
-    missing_label: arguments.MissingLabels = None,
+    missing_label: options.MissingLabels = None,
     only: Annotated[
         list[str] | None,
         typer.Option(
@@ -131,103 +96,163 @@ def clean(
         ),
     ] = None,
     n_neighbors: Annotated[
-        str | None, typer.Option("--n-neighbors", "-k", metavar="K", help="How many rows vote.")
-    ] = None,
+        int, typer.Option("--n-neighbors", "-k", metavar="K", min=1, help="Number of neighbours.")
+    ] = 15,
     alpha: Annotated[
-        str | None,
-        typer.Option(metavar="NUMBER", help="A strict row goes with a vote below this."),
-    ] = None,
-    beta: Annotated[
-        str | None,
+        float,
         typer.Option(
-            metavar="NUMBER", help="A protected row may go with a vote against it above this."
+            metavar="NUMBER",
+            min=0,
+            max=1,
+            callback=options.finite,
+            help="Strict classes: samples with a smaller vote for their own class are removed.",
         ),
-    ] = None,
+    ] = 0.3,
+    beta: Annotated[
+        float,
+        typer.Option(
+            metavar="NUMBER",
+            min=0,
+            max=1,
+            callback=options.finite,
+            help="Protected classes: samples may be removed only if the vote for larger classes "
+            "exceeds it.",
+        ),
+    ] = 0.7,
     gamma: Annotated[
-        str | None,
-        typer.Option(metavar="NUMBER", help="The most of a protected class that may go."),
-    ] = None,
+        float,
+        typer.Option(
+            metavar="NUMBER",
+            min=0,
+            max=1,
+            callback=options.finite,
+            help="Largest fraction of a protected class to remove.",
+        ),
+    ] = 0.1,
     metric: Annotated[
-        str | None, typer.Option(metavar="NAME", help="auto, or one that scikit-learn knows.")
-    ] = None,
+        str, typer.Option(metavar="NAME", help="auto, or a metric of scikit-learn.")
+    ] = "auto",
     metric_threshold: Annotated[
-        str | None, typer.Option(metavar="N", help="With metric auto: cosine above N columns.")
-    ] = None,
+        int,
+        typer.Option(
+            metavar="N", min=0, help="Metric auto: the cosine distance for more features than this."
+        ),
+    ] = 100,
     epsilon: Annotated[
-        str | None, typer.Option(metavar="NUMBER", help="Added to distances in weights.")
-    ] = None,
+        float,
+        typer.Option(
+            metavar="NUMBER",
+            callback=options.above_zero,
+            help="Added to distances in the weights 1 / (distance + epsilon).",
+        ),
+    ] = 1e-8,
     min_minority: Annotated[
-        str | None, typer.Option(metavar="N", help="Smaller classes are not cleaned.")
-    ] = None,
-    class_weight: Annotated[ClassWeight, typer.Option(help="How votes are weighed.")] = (
-        ClassWeight.none
-    ),
+        int,
+        typer.Option(
+            metavar="N", min=0, help="Minimum class size; smaller classes are not cleaned."
+        ),
+    ] = 10,
+    class_weight: Annotated[
+        ClassWeight,
+        typer.Option(help="balanced weights votes by the inverse frequency of their class."),
+    ] = ClassWeight.none,
     space: Annotated[
-        Space, typer.Option(help="Where distances are measured: none takes numbers as they are.")
+        Space,
+        typer.Option(
+            help="Distances on an encoded and imputed copy (auto, or heom with its own metric), "
+            "or on the numbers as they are (none)."
+        ),
     ] = Space.auto,
     engine: Annotated[
-        str | None,
+        str,
         typer.Option(
             metavar="NAME",
-            help="How neighbours are found: auto, exact, approximate, gpu; or dask, on a cluster.",
+            help="Neighbour search: auto, exact, approximate or gpu; dask for a cluster.",
+        ),
+    ] = "auto",
+    recall: Annotated[
+        float | None,
+        typer.Option(
+            metavar="NUMBER",
+            max=1,
+            callback=options.above_zero,
+            help="Engine approximate: fraction of the true neighbours to find; by default 0.99.",
         ),
     ] = None,
-    target_recall: Annotated[
-        str | None,
-        typer.Option(metavar="SHARE", help="With engine approximate: true neighbours to find."),
+    budget: Annotated[
+        float | None,
+        typer.Option(
+            metavar="SECONDS",
+            callback=options.above_zero,
+            help="Engine approximate: examine fewer candidates if the search would take longer.",
+        ),
     ] = None,
-    time_budget: Annotated[
-        str | None,
-        typer.Option(metavar="SECONDS", help="With engine auto: longer than this, approximate."),
-    ] = None,
-    random_state: Annotated[
-        str | None, typer.Option(metavar="N", help="With engine approximate: the seed.")
-    ] = None,
+    prefer_exact: Annotated[
+        bool,
+        typer.Option(
+            "--prefer-exact",
+            help="Engine approximate: search exactly if that fits into the budget.",
+        ),
+    ] = False,
     device: Annotated[
-        str | None, typer.Option(metavar="NAME", help="With engine gpu: which, such as cuda:1.")
+        str | None,
+        typer.Option(metavar="NAME", help="Engine gpu: the device, such as cuda:1."),
     ] = None,
     scheduler: Annotated[
         str | None,
         typer.Option(
-            metavar="ADDRESS", help="With engine dask: of the cluster; by default this machine."
+            metavar="ADDRESS",
+            help="Engine dask: scheduler of the cluster; by default workers on this machine.",
         ),
     ] = None,
     block_size: Annotated[
         str | None,
-        typer.Option(metavar="BYTES", help="With engine dask: a piece of work, such as 64MiB."),
+        typer.Option(
+            metavar="BYTES", help="Engine dask: size of a piece of work; by default 64 MiB."
+        ),
     ] = None,
-    n_jobs: arguments.Cores = "-1",
-    encoding: arguments.Encoding = "utf-8",
-    delimiter: arguments.Delimiter = None,
+    random_state: Annotated[
+        int,
+        typer.Option(
+            metavar="N",
+            min=0,
+            max=options.MAX_SEED,
+            help="Seed of the approximate search, and of the measurement of its error.",
+        ),
+    ] = 0,
+    n_jobs: options.Jobs = -1,
+    encoding: options.Encoding = "utf-8",
+    delimiter: options.Delimiter = None,
 ) -> None:
     """Remove the rows of a table that blur its smaller classes.
 
-    The rows that stay are written as they were, in their order; --removed tells why others went.
+    The kept rows are written unchanged and in order; --removed has the others and the reasons.
     """
     if output is None and report is None and not dry_run:
         raise UsageError(
-            "-o names the file to write; without one, --report makes a page and --dry-run only "
-            "shows what would go"
+            "pass -o for the kept rows, --report for a page, or --dry-run to only show what would "
+            "be removed"
         )
-    given = {
-        "n_neighbors": options.whole("--n-neighbors", n_neighbors, 1),
-        "alpha": options.fraction("--alpha", alpha),
-        "beta": options.fraction("--beta", beta),
-        "gamma": options.fraction("--gamma", gamma),
-        "metric": options.metric(metric),
-        "metric_threshold": options.whole("--metric-threshold", metric_threshold, 0),
-        "epsilon": options.positive("--epsilon", epsilon),
-        "min_minority": options.whole("--min-minority", min_minority, 0),
-        "engine": engine,
-        "target_recall": options.share("--target-recall", target_recall),
-        "time_budget": options.positive("--time-budget", time_budget),
-        "random_state": options.seed("--random-state", random_state),
-        "device": device,
+    engines: dict[str, dict[str, Any]] = {
+        "approximate": {"recall": recall, "budget": budget, "prefer_exact": prefer_exact},
+        "gpu": {"device": device},
+        "dask": {"scheduler": scheduler, "block_size": block_size},
     }
-    settings: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
-    settings["class_weight"] = None if class_weight is ClassWeight.none else class_weight.value
-    settings["space"] = None if space is Space.none else space.value
-    settings["n_jobs"] = options.cores(n_jobs)
+    settings: dict[str, Any] = {
+        "n_neighbors": n_neighbors,
+        "alpha": alpha,
+        "beta": beta,
+        "gamma": gamma,
+        "metric": metric,
+        "metric_threshold": metric_threshold,
+        "epsilon": epsilon,
+        "min_minority": min_minority,
+        "class_weight": None if class_weight == "none" else class_weight.value,
+        "space": None if space == "none" else space.value,
+        "engine": _engine(engine, engines),
+        "random_state": random_state,
+        "n_jobs": n_jobs,
+    }
     request = Request(
         source=source,
         target=target,
@@ -241,19 +266,16 @@ def clean(
         only=only or [],
         settings=settings,
         encoding=encoding,
-        delimiter=options.delimiter(delimiter),
+        delimiter=delimiter,
     )
     from rectifold.cli import terminal
 
-    with stoppable(), terminal.progress("looking at neighbours", not (quiet or as_json)):
+    with stoppable(), terminal.progress("searching neighbours", not (quiet or as_json)):
         if engine == "dask":
             if block_size is not None:
                 settings["block_size"] = block_size
-            result = clean_on_cluster(request, scheduler, options.cores(n_jobs))
+            result = clean_on_cluster(request, scheduler, n_jobs)
         else:
-            for option, value in (("--scheduler", scheduler), ("--block-size", block_size)):
-                if value is not None:
-                    raise UsageError(f"{option} is for --engine dask")
             result = clean_file(request)
     terminal.show_notes(result["notes"])
     if as_json:
@@ -264,10 +286,28 @@ def clean(
     sys.stdout.flush()
 
 
+def _engine(name: str, engines: dict[str, dict[str, Any]]) -> Any:
+    """Return the engine as `GMR` takes it; `engines` has the options that some engines have."""
+    from rectifold import GPU, Approximate
+    from rectifold._engines import check_engine
+
+    for engine, values in engines.items():
+        for option, value in values.items():
+            if value not in (None, False) and engine != name:
+                raise UsageError(f"--{option.replace('_', '-')} is for --engine {engine}")
+    if name == "dask":
+        return name
+    objects = {"approximate": Approximate, "gpu": GPU}
+    given = {option: value for option, value in engines.get(name, {}).items() if value}
+    chosen = objects[name](**given) if given else name
+    check_engine(chosen)
+    return chosen
+
+
 @app.command()
 def demo(
     output_dir: Annotated[
-        Path, typer.Option(metavar="FOLDER", help="Where two tables and a report are written.")
+        Path, typer.Option(metavar="FOLDER", help="Folder for two tables and a report.")
     ] = Path("rectifold-demo"),
 ) -> None:
     """Clean a real table, and measure whether that helps."""
@@ -281,7 +321,7 @@ def demo(
     sys.stdout.flush()
     with stoppable("stopped; the cleaned table is written, the comparison is not done"):
         with terminal.progress("comparing", True):
-            found = compare_methods(wines.features.to_numpy(), wines.labels, n_jobs=-1)
+            result = compare_methods(wines.features.to_numpy(), wines.labels, n_jobs=-1)
         print()
-        terminal.show_evaluation(found)
+        terminal.show_evaluation(result)
     sys.stdout.flush()

@@ -1,4 +1,4 @@
-"""The demonstration: a real table is cleaned, and what went is shown."""
+"""The command `rectifold demo`: clean the embedded table and write what was removed."""
 
 from __future__ import annotations
 
@@ -8,60 +8,37 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rectifold._core.errors import Param
 from rectifold._io import FileError, check_outputs, format_of, whole_files
-from rectifold.cli.clean import FACTS, explain
+from rectifold.cli.clean import removal_columns
 
 if TYPE_CHECKING:
     import pandas as pd
 
-#: Rows that are shown as the most confidently contradicted.
+#: Number of removed rows that are shown.
 N_SHOWN = 5
 
 
 @dataclass(frozen=True)
 class Wines:
-    """The embedded table and what became of it.
-
-    Attributes
-    ----------
-    features : pandas.DataFrame
-        The measurements.
-    labels : pandas.Series
-        The classes.
-    description : str
-        What the data set is, whose it is, and under which licence.
-    summary : dict
-        `Rectification.summary` of the cleaning.
-    contradicted : pandas.DataFrame
-        The removed rows whose neighbours vouch for them least, with their reasons.
-    cleaned, removed, report : pathlib.Path
-        The files that were written.
-    """
+    """The embedded table and the result of cleaning it."""
 
     features: pd.DataFrame
     labels: pd.Series[Any]
+    #: Source and licence of the data set.
     description: str
+    #: From `Rectification.summary`.
     summary: dict[str, Any]
+    #: The removed rows with the smallest votes for their own class.
     contradicted: pd.DataFrame
+    #: The files that were written.
     cleaned: Path
     removed: Path
     report: Path
 
 
 def clean_wines(folder: Path) -> Wines:
-    """Clean the embedded table, and write what stayed, what went and why.
-
-    Parameters
-    ----------
-    folder : pathlib.Path
-        Where ``cleaned.csv``, ``removed.csv`` and ``report.html`` go; it is made if it is not
-        there.
-
-    Returns
-    -------
-    Wines
-        The table and what became of it.
-    """
+    """Clean the embedded table, and write the kept rows, the removed rows and a report."""
     import numpy as np
     from sklearn.preprocessing import StandardScaler
 
@@ -70,25 +47,22 @@ def clean_wines(folder: Path) -> Wines:
     from rectifold.datasets import load_wine_quality
     from rectifold.report import Report
 
-    cleaned, removed = folder / "cleaned.csv", folder / "removed.csv"
-    page = folder / "report.html"
+    paths = [folder / name for name in ("cleaned.csv", "removed.csv", "report.html")]
+    cleaned, removed, page = paths
     with _folder(folder):
-        outputs = {"cleaned": cleaned, "removed": removed, "report": page}
-        check_outputs(outputs, tables=False)
+        check_outputs((("output_dir", path) for path in paths), tables=False)
         bunch = load_wine_quality(as_frame=True)
         gmr = GMR(space=StandardScaler(), n_jobs=-1)
         gmr.fit_resample(bunch.data, bunch.target)
         record = gmr.rectification_
-        gone = record.removed
-        facts = [getattr(record, name) for name in FACTS]
-        added = explain(facts, np.arange(len(gone)), gone)
+        added = removal_columns(record, np.arange(len(record.removed)), record.removed)
         table = ArrowTable.from_frame(bunch.frame)
         report = Report(record, title="White wines: what GMR did")
-        with whole_files([cleaned, removed, page]) as (stayed, went, why):
-            table.write(stayed, format_of(cleaned), ~gone)
-            table.write(went, format_of(removed), gone, added=added)
-            why.write(report.html().encode())
-    explained = bunch.frame.loc[gone].assign(**added)
+        with whole_files(paths) as (cleaned_file, removed_file, page_file):
+            table.write(cleaned_file, format_of(cleaned), ~record.removed)
+            table.write(removed_file, format_of(removed), record.removed, added=added)
+            page_file.write(report.html().encode())
+    explained = bunch.frame.loc[record.removed].assign(**added)
     contradicted = explained.sort_values("rectifold_confidence", kind="stable").head(N_SHOWN)
     return Wines(
         features=bunch.data,
@@ -102,23 +76,23 @@ def clean_wines(folder: Path) -> Wines:
     )
 
 
-def _first_paragraph(text: str) -> str:
-    # Of Markdown: the attribution, without the headings above it and the details below.
-    paragraphs = ("\n".join(_without_headings(part)) for part in text.split("\n\n"))
-    return " ".join(next(filter(None, paragraphs), "").replace("*", "").split())
-
-
-def _without_headings(paragraph: str) -> list[str]:
-    return [line for line in paragraph.splitlines() if not line.startswith("#")]
+def _first_paragraph(markdown: str) -> str:
+    """Return the first paragraph below the headings, in one line and without emphasis."""
+    for paragraph in markdown.split("\n\n"):
+        lines = [line for line in paragraph.splitlines() if not line.startswith("#")]
+        if any(lines):
+            return " ".join(" ".join(lines).replace("*", "").split())
+    return ""
 
 
 @contextmanager
 def _folder(folder: Path) -> Iterator[None]:
+    """Make the folder, and remove it if the ``with`` block fails."""
     new = not folder.exists()
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as problem:
-        raise FileError(f"--output-dir {str(folder)!r}: {problem.strerror}") from None
+        raise FileError("{}: {}", Param("output_dir", str(folder)), str(problem.strerror)) from None
     try:
         yield
     except BaseException:

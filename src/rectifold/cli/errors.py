@@ -1,111 +1,65 @@
-"""What is said when something does not fit, in words of the command line."""
+"""Errors of the command line, and text of the library and of data as the command line shows it."""
 
 from __future__ import annotations
 
-import ast
-import re
+import shlex
+from collections.abc import Iterator
+from contextlib import contextmanager
 
-#: Names of the caller's inside a sentence: what `repr` puts in quotes, and a class in a warning.
-_NAMES = re.compile(
-    r"""
-    (?<=^class\ ).+(?=\ has\ \d+\ rows,\ fewer\ than\ )
-    | (?:(?<!\w)|(?<=\bb))                              # no apostrophe as in can't; bytes have a b
-      (?: '(?:[^'\\]|\\.)*' | "(?:[^"\\]|\\.)*" )
-    """,
-    re.VERBOSE | re.DOTALL,
-)
-#: A name that is put aside while the words around it are translated.
-_ASIDE = "\x00([0-9]+)\x00"
+from rectifold._core.errors import Param, ParameterError, ParameterWarning
 
-_OPTIONS = "|".join(
-    (
-        *("n_neighbors", "alpha", "beta", "gamma", "metric", "metric_threshold", "epsilon"),
-        *("min_minority", "class_weight", "space", "engine", "device", "n_jobs", "cv", "repeats"),
-        *("target_recall", "time_budget", "random_state", "block_size"),
-    )
-)
-_TRANSLATIONS = (
-    (r"^(--[\w-]+) must be (.*)\. Got (.*) instead\.$", r"\1 must be \2, not \3"),
-    (r"a str among \{(.*?)\}", r"one of \1"),
-    (
-        rf"^Metric ({_ASIDE}) not valid\..*",
-        r"--metric must be auto or one that scikit-learn knows, not \1",
-    ),
-    (
-        rf"^--metric ({_ASIDE}) needs parameters of its own.*",
-        r"--metric \1 needs parameters of its own, which the command line cannot pass on: choose "
-        "another metric, or clean with rectifold.GMR in Python",
-    ),
-    (
-        r"^Unknown label type: continuous.*",
-        "the target holds numbers with fractions, as a regression target does, and cleaning needs "
-        "a class label",
-    ),
-    (
-        r"^space comes with a metric of its own, and (.*) would be ignored.*",
-        r"--space heom comes with a metric of its own, and \1 would be ignored: choose one of them",
-    ),
-    (r": drop it, or turn it into .*", "; leave it out of the geometry with --ignore"),
-    (r"\bspace must be None\b", "--space must be none"),
-    (r"\blower cv\b", "lower --cv"),
-    (r"\bwith positive=", "with --positive"),
-    (r"\by\b(?!=)", "the target"),
-    (r" of X\b", ""),
-    (r"\bX has (\d+) samples", r"there are \1"),
-    (r"\bX\b(?!=)", "the table"),
-    (r"(?<!-)\bsampling_strategy\b", "--only"),
-)
+#: Parameters that are not options of the same name.
+_SHOWN = {"X": "the table", "y": "the target", "sampling_strategy": "--only"}
 
 
 class UsageError(ValueError):
-    """What the caller asked for does not fit the table; the message is one sentence."""
+    """Options that don't fit the table, or each other; the message is one sentence."""
 
 
-def in_words_of_the_command_line(sentence: str) -> str:
-    """Translate a sentence of the sampler, whose parameters are options here.
+class Stopped(Exception):  # noqa: N818 - not an error: the user asked for it
+    """The user pressed Ctrl-C; the message says what was written until then."""
 
-    Parameters
-    ----------
-    sentence : str
-        The message of an error or a warning.
 
-    Returns
-    -------
-    str
-        The same with options for parameters; names of the caller's, which stand in quotes, are
-        left as they are.
+@contextmanager
+def stoppable(sentence: str = "stopped; nothing was written") -> Iterator[None]:
+    """Turn Ctrl-C into `Stopped` with this sentence."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise Stopped(sentence) from None
+
+
+def sentence_of(problem: BaseException | str) -> str:
+    """Return the message of an error or a warning, with options in place of parameters.
 
     Examples
     --------
-    >>> in_words_of_the_command_line("column 'x y z' of X holds text: pass space='auto'.")
-    "column 'x y z' holds text: pass --space auto"
+    >>> sentence_of(ParameterError("{} of {} is too large.", Param("n_neighbors", 9), Param("X")))
+    '--n-neighbors 9 of the table is too large'
     """
-    names: list[str] = []
+    if isinstance(problem, ParameterError | ParameterWarning):
+        return problem.message(_as_option).rstrip(".")
+    return str(problem).rstrip(".")
 
-    def put_aside(found: re.Match[str]) -> str:
-        names.append(found[0])
-        return f"\x00{len(names) - 1}\x00"
 
-    def as_option(found: re.Match[str]) -> str:
-        option = f"--{found[1].replace('_', '-')}"
-        if not found[2]:
-            return option
-        if found[3] is None:
-            return f"{option} "
-        value = str(ast.literal_eval(names[int(found[3])]))
-        if re.fullmatch(r"[\w-]+", value):
-            names[int(found[3])] = value
-        return f"{option} \x00{found[3]}\x00"
+def _as_option(param: Param) -> str:
+    name = _SHOWN.get(param.name, f"--{param.name.replace('_', '-')}")
+    if not param.has_value or param.value is True:
+        return name
+    return f"{name} {'none' if param.value is None else shlex.quote(str(param.value))}"
 
-    def as_subject(found: re.Match[str]) -> str:
-        return f"--{ast.literal_eval(names[int(found[1])]).replace('_', '-')} must"
 
-    sentence = _NAMES.sub(put_aside, sentence.replace("\x00", ""))
-    sentence = re.sub(rf"^The {_ASIDE} parameter of GMR must", as_subject, sentence)
-    # A word such as space or metric is a parameter only where a value follows.
-    sentence = re.sub(rf"(?<!-)\b({_OPTIONS})(=)(?:{_ASIDE})?", as_option, sentence)
-    alone = "min_minority|n_neighbors|class_weight|target_recall|time_budget|block_size"
-    sentence = re.sub(rf"(?<!-)\b({alone})\b()()", as_option, sentence)
-    for pattern, words in _TRANSLATIONS:
-        sentence = re.sub(pattern, words, sentence)
-    return re.sub(_ASIDE, lambda found: names[int(found[1])], sentence).rstrip(".")
+def visible(value: object, limit: int | None = None) -> str:
+    r"""Return text in one line, without control characters, cut to `limit` characters.
+
+    Examples
+    --------
+    >>> print(visible("two\nlines and \x1b[31mred"))
+    two\nlines and \x1b[31mred
+    >>> print(visible("a long name", limit=7))
+    a lo...
+    """
+    text = "".join(
+        c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in str(value)
+    )
+    return text if limit is None or len(text) <= limit else text[: limit - 3] + "..."

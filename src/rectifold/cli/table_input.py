@@ -1,4 +1,4 @@
-"""A table in a file becomes features and labels, for every command that reads one."""
+"""Read the features and the labels of a table in a file."""
 
 from __future__ import annotations
 
@@ -19,58 +19,35 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Rows:
-    """The rows of a table that have a label.
-
-    Attributes
-    ----------
-    features : pandas.DataFrame
-        What they are compared by.
-    labels : pandas.Series
-        Their classes.
-    missing : ndarray of bool
-        For every row of the table, whether it has no label.
-    notes : list of str
-        What whoever reads the result should know.
-    """
+class LabelledSamples:
+    """The rows of a table that have a label."""
 
     features: pd.DataFrame
     labels: pd.Series[Any]
+    #: For every row of the table, whether its label is missing.
     missing: NDArray[np.bool_]
+    #: Messages to the user.
     notes: list[str]
 
 
 class Columns(Protocol):
-    """What has columns, some of which only name the rows."""
+    """A table with named columns."""
 
     @property
     def columns(self) -> list[str]:
-        """Their names."""
+        """All columns."""
         ...
 
     @property
     def index_columns(self) -> list[str]:
-        """Those that only name the rows."""
+        """Columns that hold the index of a pandas frame, and no features."""
         ...
 
 
-def features_of(table: Columns, target: str, left_out: Mapping[str, Sequence[str]]) -> list[str]:
-    """Tell the columns that rows are compared by.
-
-    Parameters
-    ----------
-    table : object
-        Whatever has columns.
-    target : str
-        The column of labels.
-    left_out : mapping of str to sequence of str
-        Columns to do without, by the option that names them.
-
-    Returns
-    -------
-    list of str
-        All others, but for those that only name the rows.
-    """
+def feature_columns(
+    table: Columns, target: str, left_out: Mapping[str, Sequence[str]]
+) -> list[str]:
+    """Return the columns of features; `left_out` has columns to exclude, by their option."""
     columns = table.columns
     for option, names in {"--target": [target], **left_out}.items():
         for name in names:
@@ -80,14 +57,14 @@ def features_of(table: Columns, target: str, left_out: Mapping[str, Sequence[str
                 )
             if name == target and option != "--target":
                 raise UsageError(f"{option} names the target column {name!r} itself")
-    without = {target, *table.index_columns, *(one for names in left_out.values() for one in names)}
-    features = [name for name in columns if name not in without]
+    excluded = {target, *table.index_columns}.union(*left_out.values())
+    features = [name for name in columns if name not in excluded]
     if not features:
-        raise UsageError("no column is left to compare rows by: all are dropped or ignored")
+        raise UsageError("no feature is left: every column is dropped or ignored")
     return features
 
 
-def read_rows(
+def read_samples(
     table: Table,
     source: Path,
     target: str,
@@ -95,31 +72,9 @@ def read_rows(
     *,
     missing_target: str,
     missing_labels: Sequence[str],
-    identifiers: str,
-) -> Rows:
-    """Read the rows that have a label.
-
-    Parameters
-    ----------
-    table : Table
-        The table.
-    source : pathlib.Path
-        Its file.
-    target : str
-        The column of labels.
-    features : list of str
-        From `features_of`.
-    missing_target : {"error", "drop", "keep"}
-        What becomes of rows without a label.
-    missing_labels : sequence of str
-        Labels, as text, that stand for a missing one.
-    identifiers : str
-        The option that leaves identifiers out, for a note on columns that look like one.
-
-    Returns
-    -------
-    Rows
-    """
+    exclude_with: str,
+) -> LabelledSamples:
+    """Read the rows that have a label; `exclude_with` is the option that excludes identifiers."""
     frame = table.frame([*features, target], verbatim=[target])
     labels, missing, notes = read_labels(
         frame[target],
@@ -129,11 +84,11 @@ def read_rows(
     check_missing(frame[target], missing, missing_target)
     labelled = frame.loc[~missing, features]
     notes += [
-        f"column {name!r} only counts upwards from row to row; if it is an identifier, leave it "
-        f"out of the geometry with {identifiers}"
+        f"column {name!r} increases from row to row; if it is an identifier, exclude it from "
+        f"distances with {exclude_with}"
         for name in labelled.columns
         if labelled[name].dtype.kind in "iu"
         and labelled[name].is_unique
         and labelled[name].is_monotonic_increasing
     ]
-    return Rows(labelled, labels, missing, notes)
+    return LabelledSamples(labelled, labels, missing, notes)

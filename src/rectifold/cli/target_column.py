@@ -1,4 +1,4 @@
-"""What the cells of the target column mean: classes, missing labels, and what looks like them."""
+"""Read the target column: class labels, missing labels, and what looks like them."""
 
 from __future__ import annotations
 
@@ -15,52 +15,36 @@ if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
 
-#: Texts that programs write for a label that is not known.
+#: What programs write to text files for a missing value.
 _MISSING = frozenset(
     ("nan", "NaN", "-nan", "-NaN", "NA", "<NA>", "#N/A", "#NA", "null", "NULL"),
 )
-#: Labels that people often use for one that is not known, and as often mean.
+#: Texts that mean a missing label in some tables, and a class in others.
 _MARKERS = frozenset(("?", "-", "N/A", "n/a", "None", "none", "unknown"))
-#: Numbers with fractions are classes up to here, such as grades from 1.0 to 5.0 by halves.
-_MOST_FRACTIONS = 20
+#: A text column with up to this many distinct fractions holds classes, such as grades 1.0, 1.5, ...
+_MAX_FRACTIONS = 20
 
 
 def read_labels(
     column: pd.Series[Any], *, is_text: bool, missing_labels: Sequence[str] = ()
 ) -> tuple[pd.Series[Any], NDArray[np.bool_], list[str]]:
-    """Tell labels from missing ones.
+    """Return the labels, for every row whether its label is missing, and notes on doubtful labels.
 
-    Parameters
-    ----------
-    column : pandas.Series
-        The target, as its file gives it.
-    is_text : bool
-        Whether that file is text; then a blank cell is a missing label, as is what programs
-        write for one (NaN, NA, null), and labels are the texts that stand there.
-    missing_labels : sequence of str
-        Labels that stand for missing ones.
-
-    Returns
-    -------
-    labels : pandas.Series
-        Of the rows that have one.
-    missing : ndarray of bool, one for every row
-        Which rows have none.
-    notes : list of str
-        On labels that look like missing ones, and on missing ones that there are not.
+    In a text file blank cells, `_MISSING` and `missing_labels` are missing, and every other text is
+    a label as it is written; elsewhere, nulls and `missing_labels` are missing.
     """
     if is_text:
         gaps = column.isin([cell for cell in column.unique() if is_blank(cell)])
     else:
         gaps = column.isna()
     missing = gaps.to_numpy(dtype=bool, copy=True)
-    labels = column[~missing] if is_text else _whole(column[~missing])
+    labels = column[~missing] if is_text else _whole_numbers(column[~missing])
     try:
-        found = labels.unique().tolist()
+        distinct = labels.unique().tolist()
     except TypeError:
         name = repr(column.name)
-        raise UsageError(f"target {name} holds lists or the like, which are no labels") from None
-    named = [label for label in found if str(label) in missing_labels]
+        raise UsageError(f"target {name} holds lists or similar, not class labels") from None
+    named = [label for label in distinct if str(label) in missing_labels]
     also_missing = labels.isin(named).to_numpy()
     missing[~missing] = also_missing
     labels = labels[~also_missing]
@@ -70,53 +54,32 @@ def read_labels(
         for name in dict.fromkeys(missing_labels)
         if name not in known
     ]
-    left = [label for label in found if label not in named]
+    classes = [label for label in distinct if label not in named]
     markers = _MARKERS | _MISSING
-    likely = [label for label in left if isinstance(label, str) and label.strip() in markers]
-    for label in sorted(likely):
+    doubtful = [label for label in classes if isinstance(label, str) and label.strip() in markers]
+    for label in sorted(doubtful):
         count = int((labels == label).sum())
         notes.append(
             f"{count:,} {'row has' if count == 1 else 'rows have'} the label {label!r}, which "
-            "counts as a class; if it means that the label is missing, say so with "
+            "is treated as a class; if it stands for a missing label, pass "
             f"--missing-label {shlex.quote(label)}"
         )
-    if is_text and _looks_like_regression([label for label in left if label not in likely]):
+    if is_text and _looks_like_regression([label for label in classes if label not in doubtful]):
         raise UsageError(
-            f"target {column.name!r} holds {len(left)} distinct numbers with fractions, as a "
-            "regression target does, and cleaning needs a class label"
+            f"target {column.name!r} holds {len(classes)} distinct numbers with fractions, like a "
+            "regression target, and cleaning needs class labels"
         )
     return labels, missing, notes
 
 
 def is_blank(cell: str) -> bool:
-    """Tell whether a cell of a text file holds no label.
-
-    Parameters
-    ----------
-    cell : str
-        What stands there.
-
-    Returns
-    -------
-    bool
-        Whether that is nothing, or what programs write for nothing.
-    """
+    """Return whether a cell of a text file holds no label."""
     text = cell.strip()
     return not text or text in _MISSING
 
 
 def check_missing(column: pd.Series[Any], missing: NDArray[np.bool_], action: str) -> None:
-    """Refuse missing labels where nobody said what becomes of them.
-
-    Parameters
-    ----------
-    column : pandas.Series
-        The target, as its file gives it.
-    missing : ndarray of bool, one for every row
-        Which rows have no label.
-    action : {"error", "drop", "keep"}
-        What is to become of these rows.
-    """
+    """Raise an error if no label is left, or if labels are missing and `action` is "error"."""
     target = column.name
     if missing.all():
         raise UsageError(f"target {target!r}: no row has a label")
@@ -126,28 +89,13 @@ def check_missing(column: pd.Series[Any], missing: NDArray[np.bool_], action: st
         how = f" ({', '.join(map(repr, sorted(written)))})" if written else ""
         raise UsageError(
             f"target {target!r}: {count:,} of {len(missing):,} rows have no label{how}, the "
-            f"first is row {int(missing.argmax())} (counted from 0); "
-            "--missing-target drop or keep says what becomes of them"
+            f"first is row {int(missing.argmax())} (counted from 0); --missing-target drop leaves "
+            "them out"
         )
 
 
 def classes_named(option: str, names: Sequence[str], labels: pd.Series[Any]) -> list[Any]:
-    """Find the classes that an option names.
-
-    Parameters
-    ----------
-    option : str
-        Which.
-    names : sequence of str
-        Classes as text.
-    labels : pandas.Series
-        All labels.
-
-    Returns
-    -------
-    list
-        The same classes as they are among the labels.
-    """
+    """Return the labels that an option names as text."""
     known = {str(label): label for label in labels.unique().tolist()}
     for name in names:
         if name not in known:
@@ -155,8 +103,8 @@ def classes_named(option: str, names: Sequence[str], labels: pd.Series[Any]) -> 
     return [known[name] for name in names]
 
 
-def _whole(column: pd.Series[Any]) -> pd.Series[Any]:
-    # A column of whole numbers with gaps is read as floats; its labels are whole all the same.
+def _whole_numbers(column: pd.Series[Any]) -> pd.Series[Any]:
+    # A column of whole numbers with gaps is read as floats.
     column = column.infer_objects()
     if column.dtype.kind == "f" and bool(((column % 1 == 0) & (column.abs() < 2**53)).all()):
         return column.astype("int64")
@@ -164,7 +112,7 @@ def _whole(column: pd.Series[Any]) -> pd.Series[Any]:
 
 
 def _looks_like_regression(labels: list[str]) -> bool:
-    if len(labels) <= _MOST_FRACTIONS:
+    if len(labels) <= _MAX_FRACTIONS:
         return False
     with suppress(ValueError):
         numbers = [float(label) for label in labels]
