@@ -1,4 +1,4 @@
-"""A table in a file is cleaned into other files: what `rectifold clean` does."""
+"""The command `rectifold clean`: read a table from a file, clean it and write the results."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 from rectifold._core.utils import timed
 from rectifold._io import Table, check_outputs, format_of, open_table, whole_files
 from rectifold.cli.clean_report import report_bytes
-from rectifold.cli.errors import UsageError, in_words_of_the_command_line
-from rectifold.cli.table_input import features_of, read_rows
+from rectifold.cli.clean_result import result_of
+from rectifold.cli.errors import UsageError, sentence_of
+from rectifold.cli.table_input import feature_columns, read_samples
 from rectifold.cli.target_column import classes_named
 
 if TYPE_CHECKING:
@@ -22,154 +23,107 @@ if TYPE_CHECKING:
 
     from rectifold._core.rectification import Rectification
 
-#: The columns that the file of removed rows has besides those of the input.
-ADDED = (
+#: Columns of the file of removed rows, besides those of the input.
+ADDED_COLUMNS = (
     "rectifold_row",
     "rectifold_reason",
     "rectifold_predicted",
     "rectifold_confidence",
     "rectifold_majority_confidence",
 )
-#: What of a record they tell, after the number of the row.
-FACTS = ("reason", "predicted", "confidence", "majority_confidence")
+#: Their values after the number of the row: attributes of a record.
+RECORD_FIELDS = ("reason", "predicted", "confidence", "majority_confidence")
 
 
 @dataclass(frozen=True)
 class Request:
-    """What to clean, and how.
-
-    Attributes
-    ----------
-    source : pathlib.Path
-        The table.
-    target : str
-        The column of labels.
-    output, removed, report : pathlib.Path or None
-        Where the rows that stay, those that go, and a report are written, if anywhere.
-    drop, ignore : sequence of str
-        Columns that the geometry does without; the former are left out of the output too.
-    missing_target : {"error", "drop", "keep"}
-        What becomes of rows without a label.
-    missing_labels : sequence of str
-        Labels, as text, that stand for a missing one.
-    only : sequence of str
-        The classes to clean, as text; by default all, as `rectifold.GMR` does.
-    settings : dict
-        Arguments of `rectifold.GMR`.
-    encoding : str
-        Of text files.
-    delimiter : str or None
-        What stands between two cells of the table, if that is text; by default as its name says.
-    """
+    """Input, outputs and settings of a run; where the outputs are None, nothing is written."""
 
     source: Path
     target: str
     output: Path | None = None
     removed: Path | None = None
     report: Path | None = None
+    #: Columns to leave out of distances; those of `drop` also of the outputs.
     drop: Sequence[str] = ()
     ignore: Sequence[str] = ()
+    #: What to do with rows without a label: "error", "drop" or "keep".
     missing_target: str = "error"
+    #: Labels, as text, that stand for a missing one.
     missing_labels: Sequence[str] = ()
+    #: The strict classes, as text; by default those of `rectifold.GMR`.
     only: Sequence[str] = ()
+    #: Arguments of `rectifold.GMR`.
     settings: dict[str, Any] = field(default_factory=dict)
     encoding: str = "utf-8"
     delimiter: str | None = None
 
 
 def clean_file(request: Request) -> dict[str, Any]:
-    """Clean a table, and write what was asked for.
-
-    Parameters
-    ----------
-    request : Request
-        What to clean, and how.
-
-    Returns
-    -------
-    dict
-        `Rectification.summary` with what concerns the files besides, ready for JSON.
-    """
-    from rectifold.report._messages import warnings_of
-
-    named = {"--output": request.output, "--removed": request.removed}
+    """Clean a table, write the outputs, and return the summary of the run, ready for JSON."""
+    named = {"output": request.output, "removed": request.removed}
     outputs = {name: path for name, path in named.items() if path is not None}
-    check_outputs(outputs, request.source)
+    check_outputs(outputs.items(), request.source)
     if request.report is not None:
         from rectifold.report import check_path
 
-        check_path(request.report, "--report")
-        check_outputs({**outputs, "--report": request.report}, request.source, tables=False)
+        check_path(request.report, "report")
+        every = {**outputs, "report": request.report}
+        check_outputs(every.items(), request.source, tables=False)
     seconds: dict[str, float] = {}
     with timed(seconds, "read"):
         table = open_table(request.source, encoding=request.encoding, delimiter=request.delimiter)
-        features = _features(table, request)
+        features = feature_columns(
+            table, request.target, {"--drop": request.drop, "--ignore": request.ignore}
+        )
+        check_added(table.columns, request)
         for path in outputs.values():
             table.check(format_of(path), drop=request.drop)
-        rows = read_rows(
+        samples = read_samples(
             table,
             request.source,
             request.target,
             features,
             missing_target=request.missing_target,
             missing_labels=request.missing_labels,
-            identifiers="--ignore",
+            exclude_with="--ignore",
         )
-    missing, notes = rows.missing, rows.notes
-    record, said, recorded = _rectify(rows.features, rows.labels, request)
-    del rows
+    missing, notes = samples.missing, samples.notes
+    record, messages = _rectify(samples.features, samples.labels, request)
+    del samples
     page = None
     if request.report is not None:
         with timed(seconds, "report"):
-            # What the record tells has its own words in a report.
-            besides = [sentence for sentence in said if sentence not in recorded]
-            page = report_bytes(record, table, missing, [*notes, *besides], request)
+            # The report has its own text for warnings that are stored in the record.
+            others = [text for text, recorded in messages.items() if not recorded]
+            page = report_bytes(record, table, missing, [*notes, *others], request)
     with timed(seconds, "write"):
         _write(table, record, missing, request, outputs, page)
-    summary = record.summary()
-    dropped = int(missing.sum()) if request.missing_target == "drop" else 0
-    return {
-        **summary,
-        "seconds": {"read": seconds.pop("read"), **summary["seconds"], **seconds},
-        "warnings": warnings_of(record),
-        "input": str(request.source),
-        "output": None if request.output is None else str(request.output),
-        "removed_file": None if request.removed is None else str(request.removed),
-        "report": None if request.report is None else str(request.report),
-        "target": request.target,
-        "features": len(features),
-        "dropped_columns": list(request.drop),
-        "ignored_columns": list(request.ignore),
-        "missing_target": {"rows": int(missing.sum()), "action": request.missing_target},
-        "missing_labels": list(request.missing_labels),
-        "rows_in": len(missing),
-        "rows_out": len(missing) - summary["removed"] - dropped,
-        "notes": [*notes, *said],
-    }
-
-
-def _features(table: Table, request: Request) -> list[str]:
-    features = features_of(
-        table, request.target, {"--drop": request.drop, "--ignore": request.ignore}
+    return result_of(
+        request,
+        record,
+        n_features=len(features),
+        n_rows=len(missing),
+        n_missing=int(missing.sum()),
+        seconds=seconds,
+        notes=[*notes, *messages],
     )
-    check_added(table.columns, request)
-    return features
 
 
 def check_added(columns: Sequence[str], request: Request) -> None:
-    """Refuse columns of a table that bear the name of one that --removed adds."""
-    taken = [name for name in ADDED if name in columns and name not in request.drop]
+    """Raise an error if the table has a column of a name that --removed adds."""
+    taken = [name for name in ADDED_COLUMNS if name in columns and name not in request.drop]
     if request.removed is not None and taken:
         raise UsageError(
-            f"--removed would add a column {taken[0]!r}, which the table has already; "
+            f"--removed would add a column {taken[0]!r}, which the table already has; "
             "leave that out with --drop"
         )
 
 
 def _rectify(
     features: pd.DataFrame, labels: pd.Series[Any], request: Request
-) -> tuple[Rectification, list[str], set[str]]:
-    """Give the record, what was said meanwhile, and what of it the record tells too."""
+) -> tuple[Rectification, dict[str, bool]]:
+    """Return the record, and for the text of every warning whether it is stored in the record."""
     from rectifold import GMR
     from rectifold._core.rectification import RecordedWarning
 
@@ -182,14 +136,12 @@ def _rectify(
         try:
             gmr.fit_resample(features, labels)
         except (ValueError, TypeError) as problem:
-            raise UsageError(in_words_of_the_command_line(str(problem))) from problem
-    said = {
-        in_words_of_the_command_line(str(warning.message)): warning.category
+            raise UsageError(sentence_of(problem)) from problem
+    return gmr.rectification_, {
+        sentence_of(warning.message): issubclass(warning.category, RecordedWarning)
         for warning in caught
         if issubclass(warning.category, UserWarning)
     }
-    recorded = {text for text, kind in said.items() if issubclass(kind, RecordedWarning)}
-    return gmr.rectification_, list(said), recorded
 
 
 def _write(
@@ -203,59 +155,50 @@ def _write(
     import numpy as np
 
     labelled = np.flatnonzero(~missing)
-    gone = np.zeros(len(missing), dtype=bool)
-    gone[labelled[record.removed]] = True
+    removed = np.zeros(len(missing), dtype=bool)
+    removed[labelled[record.removed]] = True
     if request.missing_target == "drop":
-        gone |= missing
+        removed |= missing
     verbatim = [request.target]
-    named = outputs if request.report is None else {**outputs, "--report": request.report}
+    named = outputs if request.report is None else {**outputs, "report": request.report}
     with whole_files(list(named.values())) as files:
         for (name, path), file in zip(named.items(), files, strict=True):
-            if name == "--report":
+            if name == "report":
                 file.write(page or b"")
-            elif name == "--output":
-                table.write(file, format_of(path), ~gone, drop=request.drop, verbatim=verbatim)
+            elif name == "output":
+                table.write(file, format_of(path), ~removed, drop=request.drop, verbatim=verbatim)
             else:
-                facts = [getattr(record, name) for name in FACTS]
-                added = explain(facts, labelled, gone)
+                added = removal_columns(record, labelled, removed)
                 table.write(
-                    file, format_of(path), gone, drop=request.drop, added=added, verbatim=verbatim
+                    file,
+                    format_of(path),
+                    removed,
+                    drop=request.drop,
+                    added=added,
+                    verbatim=verbatim,
                 )
 
 
-def explain(
-    facts: Sequence[NDArray[Any]],
+def removal_columns(
+    record: Rectification,
     labelled: NDArray[np.intp],
-    gone: NDArray[np.bool_],
+    removed: NDArray[np.bool_],
     first: int = 0,
 ) -> dict[str, list[Any]]:
-    """Say of every row that went where it was and why it went.
+    """Return the columns `ADDED_COLUMNS` of the removed rows of a table.
 
-    Parameters
-    ----------
-    facts : sequence of ndarray
-        Reason, predicted class, confidence and majority confidence of the rows that have a label.
-    labelled : ndarray of int
-        Their positions in the table.
-    gone : ndarray of bool, one for every row of the table
-        Which rows went. One that has no label went for that.
-    first : int
-        The number of the first row, where the table is a piece of another.
-
-    Returns
-    -------
-    dict of str to list
-        The columns `ADDED`, with one value for each row that went.
+    `labelled` are the positions of the rows with a label, those of the record; `removed` marks
+    rows of the whole table; `first` is the number of its first row.
     """
     import numpy as np
 
-    rows = np.flatnonzero(gone)
-    position = np.full(len(gone), -1)
+    rows = np.flatnonzero(removed)
+    position = np.full(len(removed), -1)
     position[labelled] = np.arange(len(labelled))
     at = position[rows]
-    columns: dict[str, list[Any]] = {ADDED[0]: (first + rows).tolist()}
-    for name, values in zip(ADDED[1:], facts, strict=True):
-        known = iter(values[at[at >= 0]].tolist())
+    columns: dict[str, list[Any]] = {ADDED_COLUMNS[0]: (first + rows).tolist()}
+    for name, attribute in zip(ADDED_COLUMNS[1:], RECORD_FIELDS, strict=True):
+        known = iter(getattr(record, attribute)[at[at >= 0]].tolist())
         columns[name] = [next(known) if is_known else None for is_known in (at >= 0).tolist()]
-    columns[ADDED[1]] = [reason or "missing target" for reason in columns[ADDED[1]]]
+    columns[ADDED_COLUMNS[1]] = [reason or "missing target" for reason in columns[ADDED_COLUMNS[1]]]
     return columns
