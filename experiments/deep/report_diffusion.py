@@ -8,16 +8,16 @@ from typing import Any
 
 import pandas as pd
 
+from experiments.deep.figures import bars
 from experiments.deep.records import BOTH, REAL, SYNTHETIC
 from rectifold.bench._statistics import TIE, against
-from rectifold.bench.report._figures import bars
 from rectifold.report._document import GMR, NONE, Figure, Part, Section, Table
 from rectifold.report._wording import NOTHING, count, listing, number, pvalue, span, spread
 
 
 def section(rows: pd.DataFrame) -> Section:
     """Return the section on TabDDPM, from the rows of the experiment."""
-    # Draws from one model are one result; seeds are the repetitions.
+    # The draws from one model are averaged; seeds are the repetitions.
     means = rows.groupby(["dataset", "trained_on", "method", "seed"])["auprc"].mean()
     names = list(dict.fromkeys(rows["dataset"]))
     lines: list[list[str]] = []
@@ -28,7 +28,7 @@ def section(rows: pd.DataFrame) -> Section:
             if table is None:
                 continue
             gain = table[GMR] - table[NONE]
-            told = against(table, NONE).get(GMR)
+            test = against(table, NONE).get(GMR)
             lines.append(
                 [
                     name if trained_on == REAL else "",
@@ -36,62 +36,62 @@ def section(rows: pd.DataFrame) -> Section:
                     spread(table[NONE]),
                     spread(table[GMR]),
                     number(gain.mean(), 4, sign=True),
-                    NOTHING if told is None else f"{told.wins}/{told.ties}/{told.losses}",
-                    NOTHING if told is None else pvalue(told.pvalue),
+                    NOTHING if test is None else f"{test.wins}/{test.ties}/{test.losses}",
+                    NOTHING if test is None else pvalue(test.pvalue),
                 ]
             )
             if trained_on == SYNTHETIC:
                 mean = gain.mean()
-                sort = "equal" if abs(mean) <= TIE else "higher" if mean > 0 else "lower"
-                verdicts[sort].append(name)
+                verdict = "equal" if abs(mean) <= TIE else "higher" if mean > 0 else "lower"
+                verdicts[verdict].append(name)
     settings = json.loads(next(iter(rows["settings"].dropna()), "{}"))
     seeds = rows["seed"].nunique()
     splits = _times(rows.groupby("dataset")["seed"].nunique())
     drawn = rows[rows["sample"] > 0].groupby(["dataset", "method", "seed"])["sample"].nunique()
     draws = _times(drawn) if len(drawn) else "not yet"
-    words = [f"{what} on {listing(found)}" for what, found in verdicts.items() if found] or [
+    words = [f"{what} on {listing(sets)}" for what, sets in verdicts.items() if sets] or [
         "not known yet"
     ]
     parts: list[Part] = [
-        "The average precision of a classifier that has seen only rows made up by TabDDPM is, if "
-        f"TabDDPM learns from cleaned rows, {', '.join(words)} (equal: to {TIE}).",
-        f"Every set was split {splits} (80 % to train on); GMR with its defaults saw "
-        "the training part alone. TabDDPM, trained on that part raw or cleaned "
-        f"({settings.get('iterations', 0):,} iterations, {settings.get('timesteps', 0):,} steps of "
-        f"diffusion), drew as many rows as it was trained on, {draws}. The "
-        "classifier is scikit-learn's HistGradientBoostingClassifier with its defaults; it is "
-        "tested on the real rows that were set aside. Trained on real rows alone it is the "
-        "control: it shows whether the model matters at all.",
+        "With TabDDPM trained on cleaned data instead of raw data, the average precision of a "
+        f"classifier trained on synthetic samples only is {', '.join(words)} (equal: a difference "
+        f"of at most {TIE}).",
+        f"Each data set was split {splits} (80 % for training), and GMR with its defaults cleaned "
+        "the training part only. TabDDPM, trained on the raw or the cleaned training part "
+        f"({settings.get('iterations', 0):,} iterations, {settings.get('timesteps', 0):,} "
+        f"diffusion steps), drew as many samples as it was trained on, {draws}. The classifier is "
+        "scikit-learn's HistGradientBoostingClassifier with its defaults, tested on the real test "
+        "part. The classifier trained on real samples only is the control.",
         Figure(
             "tabddpm",
-            "Average precision of a classifier trained on rows that TabDDPM made up, having learnt "
-            "from raw and from cleaned rows; mean and standard deviation over seeds. Lines: the "
-            "same classifier trained on the real rows, raw.",
+            "Average precision of a classifier trained on synthetic samples of TabDDPM, which was "
+            "trained on raw or on cleaned data; mean and standard deviation over seeds. Lines: the "
+            "same classifier trained on the raw real samples.",
             partial(
                 bars,
                 names,
                 {
                     what: [_pair(means, name, SYNTHETIC, method) for name in names]
-                    for what, method in (("made up, raw", NONE), ("made up, cleaned", GMR))
+                    for what, method in (("synthetic, raw", NONE), ("synthetic, cleaned", GMR))
                 },
                 "AUPRC",
-                ("real rows, raw", [_pair(means, name, REAL, NONE)[0] for name in names]),
+                ("real, raw", [_pair(means, name, REAL, NONE)[0] for name in names]),
             ),
         ),
         Table(
             "tabddpm",
-            "AUPRC on real test rows, mean and standard deviation over seeds; what cleaning adds, "
-            "seeds on which it is better, equal and worse, and Wilcoxon's signed-rank test over "
-            f"seeds (of {seeds} it can't say less than {pvalue(2 ** (1 - seeds))}). Seeds are "
-            "splits of one set and overlap: the test says whether splitting again would show the "
-            "same, not whether another set would.",
+            "AUPRC on the real test part, mean and standard deviation over seeds; the difference "
+            "that cleaning makes; the seeds on which it is better, equal and worse; and Wilcoxon's "
+            f"signed-rank test over seeds, whose smallest possible p-value for {seeds} seeds is "
+            f"{pvalue(2 ** (1 - seeds))}. Seeds are overlapping splits of one data set: the test "
+            "is about further splits, not about other data sets.",
             ["set", "trained on", "raw", "cleaned", "difference", "better/equal/worse", "p"],
             lines,
             words=2,
         ),
         _costs(rows, names),
     ]
-    return Section("A diffusion model, on raw and on cleaned rows", parts)
+    return Section("TabDDPM on raw and on cleaned data", parts)
 
 
 def _times(counts: Any) -> str:
@@ -103,23 +103,23 @@ def _times(counts: Any) -> str:
 def _costs(rows: pd.DataFrame, names: list[str]) -> Table:
     lines = []
     for name in names:
-        of = rows[rows["dataset"] == name]
-        cleaned = of[of["method"] == GMR].drop_duplicates("seed")
-        gone = pd.DataFrame([json.loads(text) for text in cleaned["removed"]])
-        first = of.iloc[0]
+        mine = rows[rows["dataset"] == name]
+        cleaned = mine[mine["method"] == GMR].drop_duplicates("seed")
+        removed = pd.DataFrame([json.loads(text) for text in cleaned["removed"]])
+        first = mine.iloc[0]
         lines.append(
             [
                 name,
                 str(first["target"]),
                 f"{int(first['rows_before']):,} × {int(first['columns'])}",
-                _embedding(of),
+                _embedding(mine),
                 *(
-                    number(gone[column].mean(), 0) if column in gone else NOTHING
+                    number(removed[column].mean(), 0) if column in removed else NOTHING
                     for column in (0, 1)
                 ),
                 str(next(iter(cleaned["metric"].dropna()), NOTHING)),
                 *(
-                    number(of.loc[of["method"] == GMR, column].mean(), 1)
+                    number(mine.loc[mine["method"] == GMR, column].mean(), 1)
                     for column in ("clean_seconds", "train_seconds", "sample_seconds")
                 ),
             ]
@@ -127,9 +127,9 @@ def _costs(rows: pd.DataFrame, names: list[str]) -> Table:
     device = ", ".join(sorted({str(one) for one in rows["device"].dropna()})) or NOTHING
     return Table(
         "tabddpm-costs",
-        "What is told from what; training rows and columns; the width of TabDDPM's embedding; rows "
-        "of both classes that GMR removed, on average over seeds, by which metric; seconds to "
-        f"clean, to train and to draw ({device}), while classifiers were trained beside it.",
+        "The target; samples and columns of the training part; the width of TabDDPM's embedding; "
+        "samples of both classes that GMR removed, mean over seeds, and its metric; seconds to "
+        f"clean, to train and to draw ({device}), while classifiers were trained at the same time.",
         [
             *("set", "target", "training part", "embedding", "majority removed"),
             *("minority removed", "metric", "clean, s", "train, s", "draw, s"),
@@ -141,8 +141,8 @@ def _costs(rows: pd.DataFrame, names: list[str]) -> Table:
 
 def _embedding(rows: pd.DataFrame) -> str:
     """Return the widths of the embeddings of all models."""
-    every = [json.loads(text) for text in rows["settings"].dropna().unique()]
-    widths = {one.get("embedding_", one.get("embedding")) for one in every} - {None}
+    settings = [json.loads(text) for text in rows["settings"].dropna().unique()]
+    widths = {known.get("embedding_", known.get("embedding")) for known in settings} - {None}
     return span(min(widths), max(widths)) if widths else NOTHING
 
 
@@ -152,7 +152,7 @@ def _by_seed(means: Any, name: str, trained_on: str) -> pd.DataFrame | None:
     table = means.loc[name, trained_on].unstack("method")
     if not {NONE, GMR} <= set(table.columns):
         return None
-    # Seeds that both have.
+    # Only seeds that both methods have.
     table = table[[NONE, GMR]].dropna()
     return table if len(table) else None
 

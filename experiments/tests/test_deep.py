@@ -251,7 +251,7 @@ class TestReport:
                 store.add(row)
         write_document(deep_report.document(store.read()), tmp_path / "report")
         text = (tmp_path / "report" / "README.md").read_text()
-        assert "is, if TabDDPM learns from cleaned rows, not known yet" in text
+        assert "synthetic samples only is not known yet" in text
         assert "What failed" in text
         assert "<b>" not in (tmp_path / "report" / "index.html").read_text()
 
