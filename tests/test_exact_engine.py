@@ -285,7 +285,7 @@ def test_the_bounds_on_rounding_hold_against_exact_arithmetic(name, double):
     everyone = next(visits(np.zeros(1, dtype=np.intp), np.ones((len(X), 1), dtype=bool), len(X)))
     places = np.arange(len(X))
     squares = exact_squares(frame)
-    plain = frame.look(frame.queries(places), everyone)[0]
+    plain = frame.products(frame.queries(places), everyone)[0]
     for row in range(len(X)):
         only = np.full(len(X), row)
         for place, s in enumerate(squares[row]):
@@ -298,8 +298,12 @@ def test_the_bounds_on_rounding_hold_against_exact_arithmetic(name, double):
             bounds = np.array(
                 [float(squares[row][(row + step) % len(X)]) * shift for row in range(len(X))]
             )
-            nearer = frame.look(frame.queries(places, frame.below(bounds, places)), everyone)[0] > 0
-            near = frame.look(frame.queries(places, frame.above(bounds, places)), everyone)[0] > 0
+            nearer = (
+                frame.products(frame.queries(places, frame.below(bounds, places)), everyone)[0] > 0
+            )
+            near = (
+                frame.products(frame.queries(places, frame.above(bounds, places)), everyone)[0] > 0
+            )
             for row in range(len(X)):
                 bound = Fraction(float(bounds[row]))
                 for place, s in enumerate(squares[row]):

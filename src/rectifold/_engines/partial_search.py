@@ -1,4 +1,4 @@
-"""Certificates and neighbours from one part of a table, for tables that no machine holds.
+"""Certificates and neighbours from one part of a table, for tables larger than memory.
 
 `engine` is "auto", "exact" or "gpu"; all give the same result. `device` is that of a GPU.
 """

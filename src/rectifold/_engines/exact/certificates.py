@@ -180,7 +180,7 @@ class _Certifier:
         highest = np.full(len(places) + 1, -np.inf, dtype=self.frame.dtype)
         pairs = 0
         for visit in visits(which, mask, self.frame.leaves.size):
-            products = self.frame.look(queries, visit)
+            products = self.frame.products(queries, visit)
             np.maximum.at(highest, visit.queries, products.max(axis=2))
             pairs += products.size
         return self.frame.at_least(highest[:-1], places), pairs
@@ -218,7 +218,7 @@ def _count(
     by_leaf = weights.reshape(-1, frame.leaves.size)
     pairs = 0
     for visit in visits(which, mask, frame.leaves.size):
-        products = frame.look(queries, visit)
+        products = frame.products(queries, visit)
         np.add.at(counts, visit.queries, count(positive(products), by_leaf[visit.leaves]))
         pairs += products.size
     return counts[:-1], pairs

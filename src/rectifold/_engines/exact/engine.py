@@ -149,7 +149,7 @@ def _search_targets(
     # The leaves are built already and bounds are tight, so that a tree must be much cheaper.
     best = price(index, k, places, bounds, targets=targets, which=which, times=3)
     if best.tree is not None:
-        queries, counts = index.groups.values[points], index.counts()[targets]
+        queries, counts = index.groups.values[points], index.weights[index.places()[targets]]
         within = by_point[points]
         for some, offsets, near in tree.search(
             best.tree, counts, k, queries, workers.jobs, within=within

@@ -57,10 +57,6 @@ class LeafIndex:
         places[order[real]] = real
         return places
 
-    def counts(self) -> Ints:
-        """Return the weight of each point."""
-        return self.weights[self.places()]
-
 
 def build_index(
     values: Matrix,

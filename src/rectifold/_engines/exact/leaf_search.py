@@ -133,7 +133,7 @@ class _Searcher:
         nearest.fill(-np.inf)
         pairs = 0
         for visit in visits(self.which, mask, size):
-            products = self.frame.look(queries, visit)
+            products = self.frame.products(queries, visit)
             nearest[visit.queries, slot[visit.queries, visit.leaves[:, None]]] = products
             pairs += products.size
         kth = kth_at_least(nearest[:-1].reshape(len(places), -1), self.k + 1)
@@ -147,7 +147,7 @@ class _Searcher:
         hits, held = [], 0
         near = self.frame.near(places, bounds, self.which)
         for visit in visits(self.which, near, size):
-            products = self.frame.look(queries, visit)
+            products = self.frame.products(queries, visit)
             pairs += products.size
             where = np.flatnonzero(positive(products))
             block, rest = np.divmod(where, products.shape[1] * size)

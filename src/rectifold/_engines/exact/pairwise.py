@@ -62,7 +62,7 @@ class _Comparison:
         label = self.classes[places[0]]
         begin, end = np.searchsorted(self.classes, (label, label + 1))
         visits = Visits(np.zeros(1, dtype=np.intp), np.arange(len(places))[None], all_queries=True)
-        products = self.frame.look(self.frame.queries(places), visits)[0]
+        products = self.frame.products(self.frame.queries(places), visits)[0]
         pairs = products.size
         itself = (np.arange(len(places)), places)
         products[itself] = -np.inf

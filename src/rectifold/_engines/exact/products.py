@@ -63,7 +63,7 @@ class Frame:
         whole[:n, d + 1] = 1
         return Queries(whole, first)
 
-    def look(self, queries: "Queries", visits: Visits) -> Floats:
+    def products(self, queries: "Queries", visits: Visits) -> Floats:
         """Return (b - squared distance) / 2 of shape (n_blocks, n_queries, leaf size).
 
         Empty slots and padding are far below zero. Valid until the next call in this thread.
@@ -103,7 +103,7 @@ class Frame:
         if self.stored is None or isinstance(self.stored, list):
             places = np.arange(leaves.start * size, leaves.stop * size)
             own = Visits(numbers, np.arange(len(places)).reshape(-1, size))
-            return self.look(self.queries(places), own)
+            return self.products(self.queries(places), own)
         targets = self.stored[leaves]
         queries = targets.transpose(0, 2, 1).copy()
         queries[:, :, -2] = self.squares.reshape(-1, size)[leaves] / -2
