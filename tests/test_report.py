@@ -21,7 +21,7 @@ from sklearn.base import BaseEstimator
 from sklearn.neighbors import NearestNeighbors
 from sklearn.preprocessing import StandardScaler
 
-from rectifold import GMR
+from rectifold import GMR, Approximate
 from rectifold._core.projection import sample_by_class
 from rectifold._core.trace import keep_neighbours
 from rectifold._core.votes import count_votes
@@ -443,6 +443,10 @@ def test_the_arguments_of_the_sampler_are_written_as_in_python(overlapping):
     assert data["command"]["unsupported"] == ["space=StandardScaler()"]
     assert "--space" not in cleaned(X, y, space="auto").report().data["command"]["text"]
     assert "--space none" in cleaned(X, y).report().data["command"]["text"]
+    engine = Approximate(recall=0.9, budget=60, prefer_exact=True)
+    command = cleaned(X, y, engine=engine).report().data["command"]
+    assert command["text"].endswith("--engine approximate --recall 0.9 --budget 60 --prefer-exact")
+    assert command["unsupported"] == []
 
 
 def test_a_pickled_sampler_does_not_hold_its_input(overlapping):
@@ -682,10 +686,10 @@ def test_a_dry_run_writes_no_report(table):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ("-o c.csv --report r.txt", "--report 'r.txt' must end in .html"),
+        ("-o c.csv --report r.txt", "--report r.txt must end in .html"),
         ("-o c.csv --report no/r.html", "there is no folder 'no'"),
         ("-o c.csv --removed r.csv --report table.csv", "must end in .html"),
-        ("", "--report makes a page"),
+        ("", "--report for a page"),
     ],
 )
 def test_a_report_that_cannot_be_written_is_an_error_of_one_sentence(

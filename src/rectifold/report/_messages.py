@@ -150,7 +150,9 @@ def command_line(record: Rectification, command: Sequence[str] | None) -> dict[s
         value = text.strip("'")
         if name in (*_THRESHOLDS, "n_jobs"):
             continue
-        if (
+        if name == "engine" and "(" in text:
+            words += _engine_options(text)
+        elif (
             name in _OPTIONS
             and value not in ("None", "precomputed")
             and re.fullmatch(r"[\w.:+-]+", value)
@@ -159,3 +161,16 @@ def command_line(record: Rectification, command: Sequence[str] | None) -> dict[s
         else:
             unsupported.append(f"{name}={text}")
     return {"text": shlex.join(words), "unsupported": unsupported}
+
+
+def _engine_options(text: str) -> list[str]:
+    """Return the options for an engine written as `Approximate(...)` or `GPU(...)`."""
+    call = ast.parse(text, mode="eval").body
+    assert isinstance(call, ast.Call)
+    assert isinstance(call.func, ast.Name)
+    words = ["--engine", call.func.id.lower()]
+    for keyword in call.keywords:
+        value = ast.literal_eval(keyword.value)
+        words.append(f"--{str(keyword.arg).replace('_', '-')}")
+        words += [] if value is True else [str(value)]
+    return words
