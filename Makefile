@@ -75,11 +75,9 @@ bench-gpu: $(VENV)/.installed ## The GPU engine beside others, its answers check
 	$(BIN)/python benchmarks/gpu.py check --data-home $(DATA)
 	$(BIN)/python benchmarks/gpu.py time --data-home $(DATA)
 
-bench-paper: $(VENV)/.installed ## The paper's experiment without leaks: hours; stop it, and it goes on
-	$(BIN)/rectifold bench run --store results/paper --data-home $(DATA) --time-limit 1800
-	$(BIN)/rectifold bench run --store results/paper --data-home $(DATA) --time-limit 1800 \
-		--protocol before-split --method GMR
-	$(BIN)/rectifold bench report --store results/paper
+bench-paper: $(VENV)/.installed ## The paper's experiment without data leakage: hours, resumes
+	$(BIN)/python -m experiments.paper run --store results/paper --data-home $(DATA)
+	$(BIN)/python -m experiments.paper report --store results/paper
 
 bench-adaptive: $(VENV)/.installed ## Settings chosen from the data: hours; interrupted runs resume
 	$(BIN)/python -m experiments.adaptive.adaptive run results/adaptive $(DATA)

@@ -1,1 +1,1 @@
-"""The paper's experiment: 27 data sets, 20 methods, 7 classifiers, 5 seeds, without data leakage."""
+"""The paper's experiment without data leakage: 27 data sets, 20 methods, 7 classifiers."""

@@ -4,9 +4,9 @@
     python -m experiments.paper report --store results/paper
 
 `run` fits the paper's 20 methods with its 7 classifiers on its 27 data sets with its 5 seeds, with
-samplers fitted on the training split alone, and then GMR before the split, to show that data leakage.
-It takes hours; interrupted runs resume when called again. `report` writes a page, the same as
-Markdown, and figures, with the figures that the paper prints beside ours.
+samplers fitted on the training split alone, and then GMR before the split, to show the effect of
+this data leakage. It takes hours; interrupted runs resume when called again. `report` writes a
+page, the same as Markdown, and figures, with the figures that the paper prints beside ours.
 """
 
 from __future__ import annotations
@@ -22,7 +22,6 @@ from rectifold.bench import (
     CLASSIFIERS,
     METHODS,
     SEEDS,
-    BenchError,
     Grid,
     Store,
     method,
@@ -87,7 +86,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
                         callback=display.update,
                     )
                 show_end(progress, store)
-    except (BenchError, ValueError) as error:
+    except ValueError as error:
         print(f"{parser.prog}: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:

@@ -23,6 +23,8 @@ def sections(frame: pd.DataFrame, published: Published) -> list[Section]:
     frame, _ = newest(frame)
     frame = frame[frame["protocol"] == TRAIN_ONLY]
     comparison = compare(frame)
+    if comparison.values.empty:
+        return []
     ours, printed = comparison.by_dataset(), published.auprc
     classifiers = set(comparison.values.index.get_level_values("classifier"))
     sets = [name for name in printed.index if name in ours.index]

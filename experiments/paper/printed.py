@@ -1,8 +1,8 @@
 """The figures that the paper prints.
 
 `paper_auprc.csv` and `paper_ranks.csv` are two tables of X. Wang, Q. Li and W. Jia, "Geometric
-Manifold Rectification for Imbalanced Learning", arXiv 2602.13045: the AUPRC of 19 methods on 27 data
-sets, and the average ranks of 20 methods with seven classifiers.
+Manifold Rectification for Imbalanced Learning", arXiv 2602.13045: the AUPRC of 19 methods on 27
+data sets, and the average ranks of 20 methods with seven classifiers.
 """
 
 from __future__ import annotations

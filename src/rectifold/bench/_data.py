@@ -172,7 +172,8 @@ def measure(sources: Iterable[Source]) -> dict[str, Shape]:
     shapes = {}
     for source in sources:
         data = load(source)
-        shapes[source.name] = Shape(*data.X.shape, data.n_positives, data.fingerprint)
+        n_samples, n_features = data.X.shape
+        shapes[source.name] = Shape(n_samples, n_features, data.n_positives, data.fingerprint)
     return shapes
 
 
@@ -216,6 +217,12 @@ def read_table(source: Source, min_minority: int = MIN_MINORITY) -> tuple[pd.Dat
             f"least {min_minority} are needed for training and testing"
         )
     return frame[features], y, str(minority)
+
+
+def notes(frame: pd.DataFrame) -> dict[str, str]:
+    """Return remarks on the data sets of a store, by name."""
+    sets = frame[["dataset", "data_fingerprint"]].drop_duplicates().itertuples(index=False)
+    return {str(name): NOTES[mark] for name, mark in sets if mark in NOTES}
 
 
 def _load_table(source: Source) -> Data:

@@ -16,7 +16,7 @@ from rectifold.model_selection._registry import (
     METHODS,
     BenchError,
     Entry,
-    refuse_twice,
+    check_distinct,
 )
 
 #: The paper's seeds, in its order.
@@ -124,7 +124,7 @@ class Grid:
         for dimension, names in dimensions:
             if not names:
                 raise BenchError(f"an experiment needs at least one {dimension}")
-            refuse_twice(dimension, names)
+            check_distinct(dimension, names)
 
     def __len__(self) -> int:
         """Return the number of fits."""

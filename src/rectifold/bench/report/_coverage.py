@@ -1,51 +1,63 @@
-"""What samplers did and took, and what a comparison lacks."""
+"""The sections on the run itself: its settings, the samplers' costs, and what is missing."""
 
 from __future__ import annotations
 
+import json
+
 import pandas as pd
 
-from rectifold.bench._comparison import Comparison, in_order, left_out
-from rectifold.bench._data import NOTES
+from rectifold.bench._comparison import Comparison, in_order, incomplete_datasets
+from rectifold.bench._data import notes
 from rectifold.bench._store import FAILED, OK, TIMED_OUT
 from rectifold.datasets import PAPER_DATASETS
 from rectifold.model_selection._registry import CLASSIFIERS, METHODS
 from rectifold.report._document import Section, Table, rows_of
 from rectifold.report._wording import count, listing, number, span
 
-#: Failures that are shown; the store has the others.
-_MOST = 50
+#: Maximum number of kinds of failures that are listed.
+_MAX_FAILURES = 50
 
 
-def notes(frame: pd.DataFrame) -> dict[str, str]:
-    """Tell what a reader of figures on some data sets should know.
-
-    Parameters
-    ----------
-    frame : pandas.DataFrame
-        Rows of a store.
-
-    Returns
-    -------
-    dict of str to str
-        A sentence by the name of the data set.
-    """
-    sets = frame[["dataset", "data_fingerprint"]].drop_duplicates().itertuples(index=False)
-    return {str(name): NOTES[found] for name, found in sets if found in NOTES}
+def what_was_run(frame: pd.DataFrame, comparison: Comparison, citation: str) -> Section:
+    """Describe the grid, the protocol and the versions of the libraries."""
+    titles = {
+        "dataset": "data set",
+        "method": "method",
+        "classifier": "classifier",
+        "seed": "seed",
+    }
+    grid = listing([count(frame[column].nunique(), title) for column, title in titles.items()])
+    others = [
+        count(int(n), f"fit {status}", f"fits {status}")
+        for status, n in frame["status"].value_counts().items()
+        if status != OK
+    ]
+    seeds = comparison.seeds
+    n_sets = seeds.index.get_level_values("dataset").nunique()
+    recorded = [json.loads(text) for text in frame["versions"].dropna().unique()]
+    libraries = sorted({pair for versions in recorded for pair in versions.items()})
+    return Section(
+        "What was run",
+        [
+            f"{grid}: {count(len(frame), 'fit')} recorded"
+            f"{', ' + listing(others) if others else ', none failed'}. Each data set is split "
+            "80/20, stratified, once for each seed; features are standardised, and samplers "
+            "fitted, on the training split alone; methods and classifiers of the paper have the "
+            "default parameters of their libraries; the seed is the random_state of the split, the "
+            "sampler and the classifier.",
+            f"Methods are compared on {count(len(seeds), 'pair')} of data set and classifier "
+            f"({count(n_sets, 'data set')}) on which every method has ended, over the seeds on "
+            f"which all have: {span(seeds.min(), seeds.max())} of them. A method that failed there "
+            "ranks last.",
+            "Libraries: "
+            + ", ".join(f"{name} {version}" for name, version in libraries)
+            + f".{citation and f' The paper: {citation}.'}",
+        ],
+    )
 
 
 def samplers(frame: pd.DataFrame) -> Section:
-    """Tell how many rows samplers leave, and how long they take.
-
-    Parameters
-    ----------
-    frame : pandas.DataFrame
-        Rows of the honest protocol.
-
-    Returns
-    -------
-    Section
-        With one table.
-    """
+    """Show how many samples each sampler leaves, and its duration."""
     once = frame[frame["majority_after"].notna()].drop_duplicates(["dataset", "method", "seed"])
     rows = []
     for name in in_order(once["method"].unique(), METHODS):
@@ -65,55 +77,39 @@ def samplers(frame: pd.DataFrame) -> Section:
         )
     table = Table(
         "samplers",
-        "Rows of each class after resampling, in per cent of those before (medians over data sets "
+        "Size of each class after resampling, in per cent of that before (medians over data sets "
         "and seeds); seconds of a resampling (median and longest) and of a fit after it (mean), on "
-        "one thread of a busy machine, over the cells that ended: read them as ratios.",
+        "one thread of a busy machine, over the fits that ended: read them as ratios.",
         ["Method", "majority", "minority", "seconds", "longest", "fit"],
         rows,
         marked=rows_of([row[0] for row in rows]),
     )
-    return Section("What samplers do, and take", [table])
+    return Section("Sizes and durations of resampling", [table])
 
 
 def missing(frame: pd.DataFrame, comparison: Comparison, older: dict[str, list[str]]) -> Section:
-    """Say exactly what is not there.
-
-    Parameters
-    ----------
-    frame : pandas.DataFrame
-        Rows of the honest protocol.
-    comparison : Comparison
-        Made of them.
-    older : dict of str to list of str
-        Versions of methods that are in the store and were left out.
-
-    Returns
-    -------
-    Section
-        Also where nothing is missing: it says so.
-    """
+    """List what is not compared; `older` are versions of methods that are left out."""
     section = Section("What is missing")
-    lacking = left_out(frame, comparison)
-    if lacking:
+    incomplete = incomplete_datasets(frame, comparison)
+    if incomplete:
         rows = []
-        for one in lacking:
-            part = frame[frame["dataset"] == one.dataset]
-            ended = part["status"].value_counts()
+        for one in incomplete:
+            statuses = frame.loc[frame["dataset"] == one.dataset, "status"].value_counts()
             rows.append(
                 [
                     one.dataset,
-                    f"{one.compared} of {one.classifiers}",
-                    span(one.least, one.most),
-                    *(f"{int(ended.get(status, 0)):,}" for status in (OK, FAILED, TIMED_OUT)),
-                    f"{one.undone:,}",
+                    f"{one.n_compared} of {one.n_classifiers}",
+                    span(one.min_seeds, one.max_seeds),
+                    *(f"{int(statuses.get(status, 0)):,}" for status in (OK, FAILED, TIMED_OUT)),
+                    f"{one.n_missing:,}",
                 ]
             )
         section.parts.append(
             Table(
                 "missing",
-                "Data sets that are not wholly compared: the classifiers and seeds that are, how "
-                "fits ended, and how many were not done.",
-                ["Data set", "classifiers", "seeds", "ok", "failed", "timed out", "not done"],
+                "Data sets that are compared in part: the classifiers and seeds that are compared, "
+                "how fits ended, and how many were not run.",
+                ["Data set", "classifiers", "seeds", "ok", "failed", "timed out", "not run"],
                 rows,
             )
         )
@@ -121,25 +117,26 @@ def missing(frame: pd.DataFrame, comparison: Comparison, older: dict[str, list[s
         section.parts.append(
             "Nothing: every method has ended on every data set, with every classifier and seed."
         )
-    begun = set(frame["dataset"])
-    absent = [name for name in PAPER_DATASETS if name not in begun]
+    present = set(frame["dataset"])
+    absent = [name for name in PAPER_DATASETS if name not in present]
     if absent and len(absent) < len(PAPER_DATASETS):
         section.parts.append(
             f"Of the paper's {len(PAPER_DATASETS)} data sets, {count(len(absent), 'is', 'are')} "
             f"not in the store: {listing(absent)}."
         )
-    ends = frame[frame["status"] != OK]
-    kinds = ends.groupby(["dataset", "method", "status", "error"])["classifier"].agg(list)
+    failures = frame[frame["status"] != OK]
+    kinds = failures.groupby(["dataset", "method", "status", "error"])["classifier"].agg(list)
     if len(kinds):
-        first = kinds.head(_MOST).reset_index().itertuples(index=False)
+        first = kinds.head(_MAX_FAILURES).reset_index().itertuples(index=False)
+        cut = f", the first {_MAX_FAILURES}" if len(kinds) > _MAX_FAILURES else ""
         section.parts.append(
             Table(
                 "failures",
-                f"Every kind of failure{f', the first {_MOST}' if len(kinds) > _MOST else ''}.",
-                ["Data set", "method", "how", "why", "classifiers", "fits"],
+                f"Every kind of failure{cut}.",
+                ["Data set", "method", "status", "error", "classifiers", "fits"],
                 [
-                    [*map(str, facts), listing(in_order(names, CLASSIFIERS)), str(len(names))]
-                    for *facts, names in first
+                    [*map(str, kind), listing(in_order(names, CLASSIFIERS)), str(len(names))]
+                    for *kind, names in first
                 ],
                 words=5,
             )
@@ -147,7 +144,7 @@ def missing(frame: pd.DataFrame, comparison: Comparison, older: dict[str, list[s
     section.parts += notes(frame).values()
     if older:
         section.parts.append(
-            "Left out, as results of a newer version are there: "
+            "Left out, because there are results of a newer version: "
             + "; ".join(f"{name} {listing(versions)}" for name, versions in older.items())
             + "."
         )

@@ -1,4 +1,8 @@
-"""Tables as LaTeX, for a paper of one's own."""
+"""Tables as LaTeX.
+
+pandas' Styler would need the same table of characters (it escapes neither captions nor signs such
+as − and ±), and refuses tables with two columns of one name.
+"""
 
 from __future__ import annotations
 
@@ -6,42 +10,27 @@ import re
 
 from rectifold.report._document import Table
 
-_CHARACTERS = {
-    "\\": r"\textbackslash{}",
-    "&": r"\&",
-    "%": r"\%",
-    "$": r"\$",
-    "#": r"\#",
-    "_": r"\_",
-    "{": r"\{",
-    "}": r"\}",
-    "~": r"\textasciitilde{}",
-    "^": r"\textasciicircum{}",
-    "−": r"$-$",
-    "±": r"$\pm$",
-    "²": r"$^2$",
-    "<": r"$<$",
-    ">": r"$>$",
-    "–": "--",
-    "“": "``",
-    "”": "''",
-}
+_CHARACTERS = str.maketrans(
+    {
+        "\\": r"\textbackslash{}",
+        **{character: f"\\{character}" for character in "&%$#_{}"},
+        "~": r"\textasciitilde{}",
+        "^": r"\textasciicircum{}",
+        "−": r"$-$",
+        "±": r"$\pm$",
+        "²": r"$^2$",
+        "<": r"$<$",
+        ">": r"$>$",
+        "–": "--",
+        "“": "``",
+        "”": "''",
+    }
+)
 
 
 def to_latex(table: Table) -> str:
-    """Write a table as LaTeX, with the rules of booktabs.
-
-    Parameters
-    ----------
-    table : Table
-        What to write.
-
-    Returns
-    -------
-    str
-        A ``table`` environment.
-    """
-    sides = "l" * table.words + "r" * (len(table.columns) - table.words)
+    """Return a table as a ``table`` environment with the rules of booktabs."""
+    alignment = "l" * table.words + "r" * (len(table.columns) - table.words)
     rows = [[_escaped(cell) for cell in row] for row in table.rows]
     for place in table.marked:
         rows[place][0] = rf"\textbf{{{rows[place][0]}}}"
@@ -50,7 +39,7 @@ def to_latex(table: Table) -> str:
         r"\centering",
         rf"\caption{{{_escaped(table.caption)}}}",
         rf"\label{{tab:{re.sub('[^a-z0-9]+', '-', table.name.lower())}}}",
-        rf"\begin{{tabular}}{{{sides}}}",
+        rf"\begin{{tabular}}{{{alignment}}}",
         r"\toprule",
         _row([_escaped(name) for name in table.columns]),
         r"\midrule",
@@ -63,9 +52,9 @@ def to_latex(table: Table) -> str:
 
 
 def _row(cells: list[str]) -> str:
-    # A bracket at the beginning would be read as an argument of the line before.
+    # A leading bracket would be read as an argument of the line before.
     return "{}" * cells[0].startswith("[") + " & ".join(cells) + r" \\"
 
 
 def _escaped(text: str) -> str:
-    return "".join(_CHARACTERS.get(character, character) for character in text)
+    return text.translate(_CHARACTERS)

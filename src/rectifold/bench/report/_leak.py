@@ -1,4 +1,4 @@
-"""What cleaning before the split would have shown: a leak, kept apart from all results."""
+"""The section on data leakage: ranks if a method had resampled before the split."""
 
 from __future__ import annotations
 
@@ -7,86 +7,83 @@ from dataclasses import replace
 import pandas as pd
 
 from rectifold.bench._comparison import Comparison, compared
-from rectifold.bench.paper import paper_ranks_of
-from rectifold.report._document import Section, Table, file_name
+from rectifold.report._document import Part, Section, Table, file_name
 from rectifold.report._wording import count, number
 
 
-def sections(comparison: Comparison, leaked: pd.DataFrame) -> list[Section]:
-    """Put a method's leaked figures in the place of its honest ones, and rank again.
+def sections(
+    comparison: Comparison, leaked: pd.DataFrame, published: pd.DataFrame | None
+) -> list[Section]:
+    """Rank each method with its leaked scores among the leak-free scores of the others.
 
-    Parameters
-    ----------
-    comparison : Comparison
-        By AUPRC, under the honest protocol.
-    leaked : pandas.DataFrame
-        Rows of the protocol that resamples before the split.
-
-    Returns
-    -------
-    list of Section
-        Empty without such rows.
+    `leaked` are the rows of the protocol that resamples before the split; without any, there is no
+    section. `published` are average ranks to show beside them.
     """
     leaked = compared(leaked, comparison)
-    found = [one for name in leaked["method"].unique() if (one := _of(comparison, leaked, name))]
-    if not found:
+    parts: list[Part] = []
+    for name in leaked["method"].unique():
+        parts += _of_method(comparison, leaked, name, published)
+    if not parts:
         return []
-    section = Section(
-        "A leak, shown as one: resampling before the split",
-        [
-            "No result above comes from this. Here a sampler saw the whole data set, test rows "
-            "included, before it was split. A sampler that cleans then removes the test rows that "
-            "are hard to get right, and one that makes rows up from test rows trains on them: "
-            "scores rise without a better classifier. Each method below is ranked with its leaked "
-            "figures among the honest ones of all others, on the data sets where both are there."
-        ],
-        warning=True,
-    )
-    for words, table in found:
-        section.parts += [words, table]
-    return [section]
+    return [
+        Section(
+            "Data leakage: resampling before the split",
+            [
+                "No other result of this report uses these scores. Here the sampler saw the whole "
+                "data set, test samples included, before it was split. A cleaning sampler then "
+                "removes test samples that are hard to classify, and an oversampler creates "
+                "training samples from test samples: scores rise without a better classifier. Each "
+                "method below is ranked with its leaked scores among the leak-free scores of all "
+                "others, on the data sets that have both.",
+                *parts,
+            ],
+            warning=True,
+        )
+    ]
 
 
-def _of(comparison: Comparison, leaked: pd.DataFrame, name: str) -> tuple[str, Table] | None:
+def _of_method(
+    comparison: Comparison, leaked: pd.DataFrame, name: str, published: pd.DataFrame | None
+) -> list[Part]:
     if name not in comparison.values.columns:
-        return None
+        return []
     rows = leaked[leaked["method"] == name]
     grouped = rows.groupby(["dataset", "classifier"])[comparison.score]
     means = grouped.mean()
-    # The same seeds on both sides, or one of them is the steadier.
+    # Only where both sides average the same number of seeds.
     honest = comparison.values[grouped.size().reindex(comparison.values.index) == comparison.seeds]
     if honest.empty:
-        return None
+        return []
     swapped = honest.assign(**{name: means.reindex(honest.index)})
     before = replace(comparison, values=honest).rank_table()
     after = replace(comparison, values=swapped).rank_table()
-    printed = paper_ranks_of(before.index)
     gain = (swapped[name] - honest[name]).groupby(level="classifier").mean()
     n_sets = honest.index.get_level_values("dataset").nunique()
-    lines = [
-        ("rank, resampled on the training split alone", before),
-        ("rank, resampled before the split (leak)", after),
-        *([] if printed is None else [("rank that the paper prints", printed)]),
-    ]
+    ranks = {
+        "rank, resampled on the training split": before,
+        "rank, resampled before the split (leak)": after,
+    }
+    if published is not None:
+        ranks["rank printed in the paper"] = published
     cells = [
-        [words, *(number(table.loc[name, column]) for column in before.columns)]
-        for words, table in lines
+        [title, *(number(table.loc[name, column]) for column in before.columns)]
+        for title, table in ranks.items()
     ]
     cells.append(
         [
-            "what the leak adds to AUPRC",
+            "AUPRC added by the leak",
             *(number(gain[column], 4, sign=True) for column in before.columns[:-1]),
             number(gain.mean(), 4, sign=True),
         ]
     )
-    paper = "" if printed is None else f"; the paper prints {number(printed.loc[name, 'Avg'])}"
-    words = (
+    paper = "" if published is None else f"; the paper prints {number(published.loc[name, 'Avg'])}"
+    return [
         f"{name} would have the average rank {number(after.loc[name, 'Avg'])} instead of "
-        f"{number(before.loc[name, 'Avg'])}{paper}."
-    )
-    return words, Table(
-        f"leak-{file_name(name)}",
-        f"{name}: average ranks over {count(n_sets, 'data set')}, honest and leaked.",
-        ["", *before.columns],
-        cells,
-    )
+        f"{number(before.loc[name, 'Avg'])}{paper}.",
+        Table(
+            f"leak-{file_name(name)}",
+            f"{name}: average ranks over {count(n_sets, 'data set')}, without and with the leak.",
+            ["", *before.columns],
+            cells,
+        ),
+    ]
