@@ -171,7 +171,7 @@ def _search(
     classes = groups.classes(torch.from_numpy(labels).to(home), _slots(k) // 8)
     frame = _prepare(groups, classes, k, metric, budget)
     order = frame.leaves.order
-    scaled_ceiling = ceiling * 4.0**frame.exponent if metric == "cosine" else ceiling
+    scaled_ceiling = ceiling * 4.0**frame.coordinates.exponent if metric == "cosine" else ceiling
     certifier = Certifier(frame, _weights(groups, order), k, scaled_ceiling)
     for places in certifier.certify(small=only_certify):
         yield Certified(_to_numpy(groups.rows(order[places])[0]))

@@ -176,7 +176,7 @@ class Searcher:
 
     def _distances(self, left: Tensor, right: Tensor) -> Tensor:
         """Compute the same distances as `rectifold._engines.settle`, bit for bit."""
-        values = self.frame.values
+        values = self.frame.coordinates.values
 
         def squared(part: slice) -> Tensor:
             difference = values[left[part]] - values[right[part]]

@@ -65,13 +65,25 @@ def blocks_of(query: Tensor, leaf: Tensor, n_queries: int) -> Blocks:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Frame:
-    """Points in leaves, stored on the home device; products are computed on the other one."""
+class Coordinates:
+    """Distinct points, float64, and their coordinates ``(values - centre) * 2**exponent``."""
 
-    #: Distinct points, float64; coordinates are ``(values - centre) * 2**exponent``.
     values: Tensor
     centre: Tensor | None
     exponent: int
+
+    def of(self, points: Tensor | slice) -> Tensor:
+        """Return the coordinates of some points in float64."""
+        some = self.values[points]
+        moved = some if self.centre is None else some - self.centre
+        return moved * 2.0**self.exponent
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Frame:
+    """Points in leaves, stored on the home device; products are computed on the other one."""
+
+    coordinates: Coordinates
     leaves: Leaves
     #: Coordinates by place, with the two additional columns of a target; see `_engines.rounding`.
     table: Tensor
@@ -167,26 +179,24 @@ class Frame:
     def at_most(self, found: Tensor, places: Tensor) -> Tensor:
         """Return an upper bound of the squared distance of a product without a bound."""
         found = found.to(self.home).double()
-        most: Tensor = self.rounding.at_most(found, self.squares[places])
+        most = self.rounding.at_most(found, self.squares[places])
         return most.masked_fill(self.rounding.is_empty(found), math.inf)
 
     def at_least(self, found: Tensor, places: Tensor) -> Tensor:
         """Return a lower bound of the squared distance of a product without a bound."""
-        found = found.to(self.home).double()
-        least: Tensor = self.rounding.at_least(found, self.squares[places])
-        return least
+        return self.rounding.at_least(found.to(self.home).double(), self.squares[places])
 
     def scaled(self, squares: Tensor) -> Tensor:
         """Convert squared distances of points to those of their coordinates."""
         # In two steps, because the square of the factor can overflow. The result stays above zero.
-        factor = 2.0**self.exponent
+        factor = 2.0**self.coordinates.exponent
         return (squares * factor * factor).clamp(min=1e-290)
 
     def finer(self) -> "Frame":
         """Return the same points in float64, with products on the home device."""
         budget = Budget(self.home)
-        table, squares = _table(self.values, self.centre, self.exponent, self.leaves.order, budget)
-        d = self.values.shape[1]
+        table, squares = _table(self.coordinates, self.leaves.order, budget, torch.float64)
+        d = self.coordinates.values.shape[1]
         bounds = rounding(d, True, self.rounding.absolute, float(squares.max()))
         _finish(table, squares, self.leaves.order, bounds)
         return replace(
@@ -213,26 +223,23 @@ def build(
     unit length are not centred.
     """
     d = values.shape[1]
-    centre, exponent = _placed(values, unit_length=unit_length)
-    sketch, squares, blur = _sketch(values, centre, exponent, budget)
+    coordinates = _fit_coordinates(values, unit_length=unit_length)
+    sketch, squares, blur = _sketch(coordinates, budget)
     leaves = partition(sketch, blur * squares.sqrt(), classes, size, budget)
     del sketch
-    plain = d <= WIDE
-    if plain:
+    if d <= WIDE:
         table = leaves.sketch.new_empty((len(leaves.order), d + 2))
         table[:, :d] = leaves.sketch
         leaves = replace(leaves, sketch=table[:, :d])
         squares = squares[leaves.order.clamp(min=0)]
     else:
-        table, squares = _table(values, centre, exponent, leaves.order, budget, torch.float32)
+        table, squares = _table(coordinates, leaves.order, budget, torch.float32)
     squares = squares.masked_fill(leaves.order == EMPTY, 0.0)
-    bounds = rounding(d, False, underflow(d, exponent), float(squares.max()))
+    bounds = rounding(d, False, underflow(d, coordinates.exponent), float(squares.max()))
     sketch_squares = leaves.sketch.double().square().sum(dim=1)
     _finish(table, squares, leaves.order, bounds)
     return Frame(
-        values=values,
-        centre=centre,
-        exponent=exponent,
+        coordinates=coordinates,
         leaves=leaves,
         table=table,
         squares=squares,
@@ -250,8 +257,7 @@ def _finish(table: Tensor, squares: Tensor, order: Tensor, bounds: Rounding) -> 
     table[:, -1] = (squares / -2).masked_fill(order == EMPTY, -4 * bounds.reach)
 
 
-def _placed(values: Tensor, *, unit_length: bool) -> tuple[Tensor | None, int]:
-    """Return the centre and the power of two by which points are scaled."""
+def _fit_coordinates(values: Tensor, *, unit_length: bool) -> Coordinates:
     centre = None
     low, high = torch.aminmax(values, dim=0)
     if not unit_length:
@@ -261,66 +267,53 @@ def _placed(values: Tensor, *, unit_length: bool) -> tuple[Tensor | None, int]:
         centre = values[some.to(values.device)].sort(dim=0).values[SAMPLE // 2]
         low, high = low - centre, high - centre
     largest = float(torch.maximum(high.max(), -low.min()))
-    return centre, min(max(LARGEST - math.frexp(largest)[1], -1000), 1000)
+    return Coordinates(values, centre, min(max(LARGEST - math.frexp(largest)[1], -1000), 1000))
 
 
-def _coordinates(values: Tensor, centre: Tensor | None, exponent: int) -> Tensor:
-    moved = values if centre is None else values - centre
-    return moved * 2.0**exponent
-
-
-def _sketch(
-    values: Tensor, centre: Tensor | None, exponent: int, budget: Budget
-) -> tuple[Tensor, Tensor, float]:
+def _sketch(coordinates: Coordinates, budget: Budget) -> tuple[Tensor, Tensor, float]:
     """Return coordinates in which no distance is larger, squared lengths, and relative rounding.
 
     The coordinates of wide points are projected on an orthonormal basis.
     """
-    n, d = values.shape
-    basis = _basis(values, centre, exponent) if d > WIDE else None
+    n, d = coordinates.values.shape
+    basis = _basis(coordinates) if d > WIDE else None
 
-    def some(part: slice) -> tuple[Tensor, Tensor]:
-        points = _coordinates(values[part], centre, exponent).float()
+    def project(part: slice) -> tuple[Tensor, Tensor]:
+        points = coordinates.of(part).float()
         squares = points.double().square().sum(dim=1)
         return (points if basis is None else product(points, basis.T)), squares
 
-    parts: Any = [result for _, result in budget.pieces(n, 8 * d, some)]
-    sketch, squares = (torch.cat(some) for some in zip(*parts, strict=True))
+    parts: Any = [result for _, result in budget.pieces(n, 8 * d, project)]
+    sketch, squares = (torch.cat(part) for part in zip(*parts, strict=True))
     return sketch, squares, blur_of(d, None if basis is None else PROJECTIONS)
 
 
-def _basis(values: Tensor, centre: Tensor | None, exponent: int) -> Tensor:
+def _basis(coordinates: Coordinates) -> Tensor:
     """Return the first principal directions, by a few steps of subspace iteration."""
-    n, d = values.shape
+    (n, d), device = coordinates.values.shape, coordinates.values.device
     generator = torch.Generator("cpu").manual_seed(0)
-    sample = torch.randint(0, n, (MORE,), generator=generator, device="cpu").to(values.device)
-    some = _coordinates(values[sample], centre, exponent)
+    sample = torch.randint(0, n, (MORE,), generator=generator, device="cpu").to(device)
+    some = coordinates.of(sample)
     some = some - some.mean(dim=0)
-    basis = torch.randn(
-        (d, PROJECTIONS), generator=generator, dtype=torch.float64, device="cpu"
-    ).to(values.device)
+    random = {"generator": generator, "dtype": torch.float64, "device": "cpu"}
+    basis = torch.randn((d, PROJECTIONS), **random).to(device)
     for _ in range(3):
         basis, _ = torch.linalg.qr(some.T @ (some @ basis))
     return basis.float()
 
 
 def _table(
-    values: Tensor,
-    centre: Tensor | None,
-    exponent: int,
-    order: Tensor,
-    budget: Budget,
-    dtype: torch.dtype = torch.float64,
+    coordinates: Coordinates, order: Tensor, budget: Budget, dtype: torch.dtype
 ) -> tuple[Tensor, Tensor]:
     """Return coordinates by place, with room for two more columns, and squared lengths."""
-    d = values.shape[1]
-    table = torch.zeros((len(order), d + 2), dtype=dtype, device=values.device)
-    squares = torch.zeros(len(order), dtype=torch.float64, device=values.device)
+    d = coordinates.values.shape[1]
+    table = torch.zeros((len(order), d + 2), dtype=dtype, device=order.device)
+    squares = torch.zeros(len(order), dtype=torch.float64, device=order.device)
 
-    def some(part: slice) -> Tensor:
-        return _coordinates(values[order[part].clamp(min=0)], centre, exponent).to(dtype)
+    def convert(part: slice) -> Tensor:
+        return coordinates.of(order[part].clamp(min=0)).to(dtype)
 
-    for part, points in budget.pieces(len(order), 8 * d, some):
+    for part, points in budget.pieces(len(order), 8 * d, convert):
         table[part, :d] = points
         squares[part] = points.double().square().sum(dim=1)
     return table, squares.masked_fill_(order == EMPTY, 0.0)
