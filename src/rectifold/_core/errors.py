@@ -40,22 +40,21 @@ class _Sentence(Exception):  # noqa: N818 - a base of errors and of warnings
     Parameters
     ----------
     template : str
-        One sentence, with ``{}`` in place of each of `parts`.
+        One sentence, with ``{}`` in place of each of `parts`; without parts it is not formatted.
     *parts : Param or str
         The parameters in the order of the sentence, and text from data, such as names of columns,
         which may hold braces.
     """
 
     def __init__(self, template: str, *parts: "Param | str") -> None:
-        super().__init__(template.format(*parts))
+        super().__init__(template.format(*parts) if parts else template)
         self.template = template
         self.parts = parts
 
     def message(self, render: Callable[[Param], str]) -> str:
         """Return the sentence with every parameter as `render` writes it."""
-        return self.template.format(
-            *(render(part) if isinstance(part, Param) else part for part in self.parts)
-        )
+        parts = [render(part) if isinstance(part, Param) else part for part in self.parts]
+        return self.template.format(*parts) if parts else self.template
 
     def __reduce__(self) -> tuple[type["_Sentence"], tuple[Any, ...]]:
         return type(self), (self.template, *self.parts)

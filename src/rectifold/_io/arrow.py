@@ -18,7 +18,7 @@ import pyarrow.feather
 import pyarrow.parquet
 
 from rectifold._core.errors import Param
-from rectifold._io.formats import FileError, Format, compressed, quoted
+from rectifold._io.formats import FileError, Format, compressed
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -42,19 +42,18 @@ class ArrowTable:
     @classmethod
     def read(cls, path: Path, form: Format) -> ArrowTable:
         """Read a Parquet or Feather file (Arrow IPC, as a file or as a stream)."""
-        name = quoted(path)
+        name = repr(str(path))
         try:
             table = (_read_parquet if form.kind == "parquet" else _read_feather)(path)
         except pa.ArrowNotImplementedError as problem:
-            raise FileError("pyarrow cannot read {}: {}", name, str(problem)) from None
+            raise FileError(f"pyarrow cannot read {name}: {problem}") from None
         except (pa.ArrowException, OSError, ValueError):
-            raise FileError(
-                "{} cannot be read as a {} file", name, form.kind.capitalize()
-            ) from None
+            kind = form.kind.capitalize()
+            raise FileError(f"{name} cannot be read as a {kind} file") from None
         if table.num_columns == 0:
-            raise FileError("{} has no columns", name)
+            raise FileError(f"{name} has no columns")
         if table.num_rows == 0:
-            raise FileError("{} has columns but no rows", name)
+            raise FileError(f"{name} has columns but no rows")
         return cls(without_views(table))
 
     @classmethod
@@ -93,7 +92,7 @@ class ArrowTable:
                     kind = str(table.schema.field(name).type)
                     if name in verbatim:
                         raise FileError(
-                            "column {} is of the type {}, which holds no labels", repr(name), kind
+                            f"column {name!r} is of the type {kind}, which holds no labels"
                         ) from None
                     raise FileError(
                         "column {} is of the type {}, by which samples cannot be compared; leave "
@@ -118,7 +117,7 @@ class ArrowTable:
         added: Mapping[str, Sequence[Any]] | None = None,
         verbatim: Sequence[str] = (),
     ) -> None:
-        """Write the rows that a mask selects, as documented at `Table`.
+        """Write the rows that a mask selects, as `TextTable.write` does.
 
         Text is always UTF-8, with empty cells for missing values. `verbatim` has no effect.
         """
@@ -141,7 +140,7 @@ class ArrowTable:
                         form.kind,
                         Param("drop"),
                     ) from None
-            raise FileError("a {} file cannot hold the rows: {}", form.kind, str(problem)) from None
+            raise FileError(f"a {form.kind} file cannot hold the rows: {problem}") from None
 
 
 def _read_parquet(path: Path) -> Any:

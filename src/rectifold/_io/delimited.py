@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from rectifold._io.formats import FileError, Format, compressed, quoted
+from rectifold._io.formats import FileError, Format, compressed
 from rectifold._io.text_records import BOM, Record, RecordFile
 
 if TYPE_CHECKING:
@@ -41,9 +41,9 @@ class TextTable:
             filled = (record.cells for record in records if record.cells)
             self.columns = next(filled, [])
             if not self.columns:
-                raise FileError("{} is empty", quoted(path))
+                raise FileError(f"{str(path)!r} is empty")
             if next(filled, None) is None:
-                raise FileError("{} has a header but no rows", quoted(path))
+                raise FileError(f"{str(path)!r} has a header but no rows")
 
     def frame(
         self, columns: Sequence[str] | None = None, *, verbatim: Sequence[str] = ()
@@ -78,11 +78,12 @@ class TextTable:
         added: Mapping[str, Sequence[Any]] | None = None,
         verbatim: Sequence[str] = (),
     ) -> None:
-        """Write the rows that a mask selects, as documented at `Table`.
+        """Write the rows that a mask selects, as unchanged as the two formats allow.
 
-        Text with the same delimiter is copied unchanged. With another one, or with columns dropped
-        or added, cells keep their text. Other formats get the parsed values; there, a column in
-        `verbatim` is numeric only if all its cells are plain integers.
+        Columns in `drop` are left out; `added` are additional columns, with one value for each row
+        that is written. Text with the same delimiter is copied unchanged. With another one, or with
+        columns dropped or added, cells keep their text. Other formats get the parsed values; there,
+        a column in `verbatim` is numeric only if all its cells are plain integers.
         """
         self._file.check_unchanged()
         if form.kind != "text":

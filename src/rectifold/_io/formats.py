@@ -48,12 +48,7 @@ def format_of(path: Path) -> Format:
     for ending, form in _ENDINGS.items():
         if name.endswith(ending):
             return form
-    raise FileError("the name of {} has none of the known endings {}", quoted(path), KNOWN_ENDINGS)
-
-
-def quoted(path: str | Path) -> str:
-    """Return a path as text in an error."""
-    return repr(str(path))
+    raise FileError(f"the name of {str(path)!r} has none of the known endings {KNOWN_ENDINGS}")
 
 
 @contextmanager

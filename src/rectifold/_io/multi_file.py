@@ -20,7 +20,7 @@ import pyarrow.parquet
 
 from rectifold._core.errors import Param
 from rectifold._io.arrow import ArrowTable, without_views
-from rectifold._io.formats import FileError, Format, quoted
+from rectifold._io.formats import FileError, Format
 from rectifold._io.outputs import check_parent, uninterrupted
 
 if TYPE_CHECKING:
@@ -116,7 +116,7 @@ def open_pieces(pattern: str, size: int) -> Pieces:
             with pa.parquet.ParquetFile(path) as file:
                 own_schema, metadata = file.schema_arrow, file.metadata
         except (pa.ArrowException, OSError, ValueError):
-            raise FileError("{} cannot be read as a Parquet file", repr(path)) from None
+            raise FileError(f"{path!r} cannot be read as a Parquet file") from None
         if schema is None:
             schema = own_schema
         _check_same_columns(schema, own_schema, paths[0], path)
@@ -126,9 +126,9 @@ def open_pieces(pattern: str, size: int) -> Pieces:
         nullable |= _nullable(metadata, own_schema)
     repeated = sorted({name for name in schema.names if schema.names.count(name) > 1})
     if repeated:
-        raise FileError("{} has more than one column named {}", repr(paths[0]), repr(repeated[0]))
+        raise FileError(f"{paths[0]!r} has more than one column named {repeated[0]!r}")
     if not first:
-        raise FileError("{} has no rows", repr(pattern))
+        raise FileError(f"{pattern!r} has no rows")
     empty = ArrowTable(without_views(schema.empty_table()))
     return Pieces(pieces, frozenset(nullable), empty)
 
@@ -142,24 +142,19 @@ def _find(pattern: str) -> list[str]:
         ]
         if not found:
             raise FileError(
-                "there is no Parquet file in the folder {} itself; for those in its subfolders "
-                "pass {}",
-                repr(pattern),
-                repr(os.path.join(pattern, "**", "*.parquet")),
+                f"there is no Parquet file in the folder {pattern!r} itself; for those in its "
+                f"subfolders pass {os.path.join(pattern, '**', '*.parquet')!r}"
             )
     elif os.path.exists(pattern):
         found = [pattern]
     else:
         found = [path for path in glob.glob(pattern, recursive=True) if os.path.isfile(path)]
         if not found:
-            raise FileError("there is no Parquet file {}", repr(pattern))
+            raise FileError(f"there is no Parquet file {pattern!r}")
     for path in found:
         if not path.endswith(_ENDINGS):
-            raise FileError(
-                "{} is not a Parquet file: its name must end in {}",
-                repr(path),
-                " or ".join(_ENDINGS),
-            )
+            endings = " or ".join(_ENDINGS)
+            raise FileError(f"{path!r} is not a Parquet file: its name must end in {endings}")
     return sorted(found, key=_natural)
 
 
@@ -178,24 +173,16 @@ def _check_same_columns(schema: Any, other: Any, first: str, path: str) -> None:
     lacking = [name for name in schema.names if name not in other.names]
     more = [name for name in other.names if name not in schema.names]
     if lacking:
-        raise FileError(
-            "{} lacks the column {}, which {} has", repr(path), repr(lacking[0]), repr(first)
-        )
+        raise FileError(f"{path!r} lacks the column {lacking[0]!r}, which {first!r} has")
     if more:
-        raise FileError(
-            "{} has the column {}, which {} lacks", repr(path), repr(more[0]), repr(first)
-        )
+        raise FileError(f"{path!r} has the column {more[0]!r}, which {first!r} lacks")
     if other.names != schema.names:
-        raise FileError("{} has its columns in another order than {}", repr(path), repr(first))
+        raise FileError(f"{path!r} has its columns in another order than {first!r}")
     for field, expected in zip(other, schema, strict=True):
         if field.type != expected.type:
             raise FileError(
-                "column {} is {} in {} and {} in {}; give it one type",
-                repr(field.name),
-                str(field.type),
-                repr(path),
-                str(expected.type),
-                repr(first),
+                f"column {field.name!r} is {field.type} in {path!r} and {expected.type} in "
+                f"{first!r}; give it one type"
             )
 
 
@@ -291,7 +278,7 @@ def check_folders(folders: Mapping[str, Path], pieces: Pieces) -> None:
         for other, resolved in seen.items():
             if real == resolved:
                 raise FileError(
-                    "{} and {} are the same folder, {}", Param(other), Param(name), quoted(path)
+                    "{} and {} are the same folder, {}", Param(other), Param(name), repr(str(path))
                 )
             if os.path.commonpath((real, resolved)) in (real, resolved):
                 raise FileError(

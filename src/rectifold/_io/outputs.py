@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import IO
 
 from rectifold._core.errors import Param
-from rectifold._io.formats import FileError, format_of, quoted
+from rectifold._io.formats import FileError, format_of
 
 
 def check_outputs(
@@ -43,7 +43,7 @@ def check_outputs(
         for other, resolved in seen:
             if _is_same(real, resolved):
                 raise FileError(
-                    "{} and {} are the same file, {}", Param(other), Param(name), quoted(path)
+                    "{} and {} are the same file, {}", Param(other), Param(name), repr(str(path))
                 )
         seen.append((name, real))
         try:
@@ -59,7 +59,7 @@ def check_parent(output: Param, path: Path, real: str) -> None:
     """Raise an error if nothing can be created in the folder of an output."""
     folder = os.path.dirname(real)
     if not os.path.isdir(folder):
-        raise FileError("{}: there is no folder {}", output, quoted(path.parent))
+        raise FileError("{}: there is no folder {}", output, repr(str(path.parent)))
     if not os.access(folder, os.W_OK | os.X_OK):
         raise FileError("{}: its folder cannot be written to", output)
 

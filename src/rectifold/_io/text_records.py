@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from rectifold._core.errors import Param
-from rectifold._io.formats import FileError, Format, quoted
+from rectifold._io.formats import FileError, Format
 
 BOM = "\ufeff"
 
@@ -40,7 +40,7 @@ class RecordFile:
         self._path = path
         self._form = form
         self._encoding = encoding
-        self._name = quoted(path)
+        self._name = repr(str(path))
         _check_encoding(encoding)
         self._state = self._size_and_time()
         self._guessed = delimiter is None
@@ -59,7 +59,7 @@ class RecordFile:
     def check_unchanged(self) -> None:
         """Raise an error if the file was changed since it was opened first."""
         if self._size_and_time() != self._state:
-            raise FileError("{} was changed while it was read", self._name)
+            raise FileError(f"{self._name} was changed while it was read")
 
     def _size_and_time(self) -> tuple[int, int]:
         stat = self._path.stat()
@@ -79,7 +79,7 @@ class RecordFile:
             with opened(self._path, "rt", encoding=self._encoding, newline="") as lines:
                 yield from lines
         except (gzip.BadGzipFile, EOFError, zlib.error):
-            raise FileError("{} is not a complete gzip file", self._name) from None
+            raise FileError(f"{self._name} is not a complete gzip file") from None
         except UnicodeError:
             raise FileError(
                 "{} is not {} text{}; name its encoding with {}, for example {}",
@@ -90,7 +90,7 @@ class RecordFile:
                 Param("encoding", "latin-1"),
             ) from None
         except OSError as problem:
-            raise FileError("{} cannot be read: {}", self._name, str(problem.strerror)) from None
+            raise FileError(f"{self._name} cannot be read: {problem.strerror}") from None
 
     def _undecodable_line(self) -> str:
         # Text is decoded in blocks, so the error does not have the number of the line.
@@ -124,9 +124,7 @@ class RecordFile:
             for cells in reader:
                 if ended and raw:
                     raise FileError(
-                        "{}: a quote in the record at line {} is never closed",
-                        self._name,
-                        str(line),
+                        f"{self._name}: a quote in the record at line {line} is never closed"
                     )
                 if ended:
                     return
@@ -139,34 +137,28 @@ class RecordFile:
                 raw.clear()
                 line = reader.line_num + 1
         except csv.Error as problem:
-            raise FileError(
-                "{}: line {} cannot be read: {}", self._name, str(line), str(problem)
-            ) from None
+            raise FileError(f"{self._name}: line {line} cannot be read: {problem}") from None
 
     def _wrong_length(self, line: int, cells: list[str], header: list[str]) -> FileError:
-        template = "{}: line {} has {} {}, the header {}"
-        parts: list[str | Param] = [
+        cell = "cell" if len(cells) == 1 else "cells"
+        text = f"line {line} has {len(cells)} {cell}, the header {len(header)}"
+        # A header like "price, EUR;label" has a comma, though semicolons separate its cells.
+        marks = [mark for mark in (";", "\t", "|") if any(mark in name for name in header)]
+        if not marks or not self._guessed:
+            return FileError(f"{self._name}: {text}")
+        return FileError(
+            "{}: {}; if cells are separated otherwise, pass {}",
             self._name,
-            str(line),
-            str(len(cells)),
-            "cell" if len(cells) == 1 else "cells",
-            str(len(header)),
-        ]
-        if self._guessed:
-            # A header like "price, EUR;label" has a comma, though semicolons separate its cells.
-            for mark in (";", "\t", "|"):
-                if any(mark in cell for cell in header):
-                    template += "; if cells are separated otherwise, pass {}"
-                    parts.append(Param("delimiter", "tab" if mark == "\t" else mark))
-                    break
-        return FileError(template, *parts)
+            text,
+            Param("delimiter", "tab" if marks[0] == "\t" else marks[0]),
+        )
 
 
 def _check_encoding(encoding: str) -> None:
     try:
         "".encode(encoding)
     except (LookupError, ValueError):
-        raise FileError("there is no encoding {}", repr(encoding)) from None
+        raise FileError(f"there is no encoding {encoding!r}") from None
     # Some encodings of Python are for host names and the like, and lose line endings.
     lines = ["a,b\r\n", "1,2\n"]
     file = io.BytesIO()
@@ -178,4 +170,4 @@ def _check_encoding(encoding: str) -> None:
     except (OSError, ValueError):
         good = False
     if not good:
-        raise FileError("{} is not an encoding of text files", repr(encoding))
+        raise FileError(f"{encoding!r} is not an encoding of text files")
