@@ -59,7 +59,7 @@ def measured(total: int, size: int) -> dict[str, float]:
     sample_bytes = bytes_per_sample(big_table.COLUMNS)
     rows = size // sample_bytes
     geometry = Geometry(
-        np.array([0, 1]), np.array([1, 1]), 0, "euclidean", NEIGHBORS, None, "exact", None, None
+        np.array([0, 1]), np.array([1, 1]), 0, "euclidean", NEIGHBORS, None, {"engine": "exact"}
     )
     mine, sample = block(0, rows), block(1, rows)
     around = concatenate([sample.take(np.arange(0, rows, 8)), minority(total)])

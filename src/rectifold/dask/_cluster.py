@@ -3,7 +3,7 @@
 import os
 import threading
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError
 from contextlib import contextmanager, nullcontext
 from typing import Any
@@ -127,6 +127,12 @@ class Cluster:
                 f"the connection to the scheduler of Dask at {address} was lost, and all results "
                 "with it: start the scheduler and run this again."
             ) from error
+
+
+def task(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """Return a lazy call of a function, whose arguments may be results of other tasks."""
+    # Without pure=False, Dask would hash all arguments to find equal calls.
+    return dask.delayed(function, pure=False)(*args, **kwargs)
 
 
 def check_available(results: Sequence[Any]) -> None:

@@ -7,13 +7,13 @@ from typing import Any
 import dask.array as da
 import dask.dataframe as dd
 import numpy as np
-from dask import delayed
 from scipy import sparse
 
 from rectifold._core.errors import Param, ParameterError
 from rectifold._core.space import HINT_SPACE, as_numbers, refuse_large, refuse_repeated
 from rectifold._core.target import Labels, refuse_none, tally
 from rectifold._core.utils import Ints
+from rectifold.dask._cluster import task
 from rectifold.dask._exact_sums import Moments, moments
 from rectifold.dask._plan import offsets
 from rectifold.dask._sources import as_sources
@@ -49,10 +49,7 @@ class Partitions:
         """
         X, y = (
             as_collection(
-                [
-                    delayed(select, pure=False)(part, where)
-                    for part, where in zip(parts, positions, strict=True)
-                ],
+                [task(select, part, where) for part, where in zip(parts, positions, strict=True)],
                 like,
                 counts,
             )
@@ -236,7 +233,7 @@ def to_indices(positions: Sequence[Any], counts: Sequence[int], sizes: Sequence[
     `counts` are the numbers of positions, and `sizes` those of samples.
     """
     arrays = [
-        da.from_delayed(delayed(np.add, pure=False)(where, first), (count,), dtype=np.intp)
+        da.from_delayed(task(np.add, where, first), (count,), dtype=np.intp)
         for where, count, first in zip(positions, counts, offsets(sizes), strict=True)
     ]
     return da.concatenate(arrays)

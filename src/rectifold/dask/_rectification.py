@@ -26,7 +26,7 @@ from rectifold._core.target import Labels, Target, codes_of
 from rectifold._core.utils import Floats, Ints
 from rectifold._core.votes import Votes, certain
 from rectifold.dask import _tasks
-from rectifold.dask._cluster import Cluster, check_available
+from rectifold.dask._cluster import Cluster, check_available, task
 from rectifold.dask._partitions import Partitions
 from rectifold.dask._plan import offsets
 from rectifold.dask._search import Searched
@@ -46,21 +46,8 @@ class Rectification:
     ----------
     classes : ndarray of shape (n_classes,)
         The labels, sorted.
-    label, predicted : dask.array.Array of shape (n_samples,)
-        The label of each sample, and the one that its neighbours predict.
-    confidence : dask.array.Array of shape (n_samples,)
-        The vote for the sample's own class.
-    majority_confidence : dask.array.Array of shape (n_samples,)
-        The vote for the majority class.
-    decision : dask.array.Array of shape (n_samples,)
-        "kept", "removed", or "spared" (a candidate kept because of a cap).
-    reason : dask.array.Array of shape (n_samples,)
-        "intrusion", "ambiguity" or "deep noise" for removed and spared samples, else "".
-    removed, spared : dask.array.Array of bool of shape (n_samples,)
-        The same as masks.
-    certified : dask.array.Array of bool of shape (n_samples,)
-        Samples whose neighbours were proved, without a search, to carry the sample's own
-        label.
+    label, predicted, confidence, majority_confidence, decision, reason, removed, spared, certified
+        As for :class:`rectifold.Rectification`, as dask arrays of shape (n_samples,).
     accuracy : None
         All neighbours are exact.
 
@@ -222,7 +209,7 @@ class Rectification:
         """
         first, X = offsets(self._counts), self._partitions.X
         parts = [
-            delayed(_frame, pure=False)(record, begin, samples)
+            task(_frame, record, begin, samples)
             for record, begin, samples in zip(
                 records_by_partition(self), first, self._partitions.samples, strict=True
             )
@@ -266,7 +253,7 @@ class Rectification:
 
     def _array(self, name: str, dtype: npt.DTypeLike) -> Any:
         arrays = [
-            da.from_delayed(delayed(getattr, pure=False)(record, name), (count,), dtype=dtype)
+            da.from_delayed(task(getattr, record, name), (count,), dtype=dtype)
             for record, count in zip(records_by_partition(self), self._counts, strict=True)
         ]
         return da.concatenate(arrays)
@@ -276,7 +263,7 @@ def records_by_partition(record: Rectification) -> list[Any]:
     """Return tasks that each make the `rectifold.Rectification` of one partition."""
     rules = delayed(record._rules, pure=False)
     return [
-        delayed(_record, pure=False)(labels, first, outcomes, rules)
+        task(_record, labels, first, outcomes, rules)
         for labels, (_, first, outcomes) in zip(
             record._partitions.labels, _outcomes_by_partition(record), strict=True
         )
@@ -287,11 +274,11 @@ def kept_positions(record: Rectification, cluster: Cluster) -> tuple[list[Any], 
     """Return the positions of the kept samples in each partition, on the cluster, and counts."""
     positions = cluster.persist(
         [
-            delayed(_kept, pure=False)(count, first, outcomes)
+            task(_kept, count, first, outcomes)
             for count, first, outcomes in _outcomes_by_partition(record)
         ]
     )
-    return positions, cluster.compute([delayed(len, pure=False)(part) for part in positions])
+    return positions, cluster.compute([task(len, part) for part in positions])
 
 
 def _outcomes_by_partition(record: Rectification) -> list[tuple[int, int, list[Any]]]:
@@ -319,12 +306,8 @@ def decide(cluster: Cluster, searched: Searched, rules: Rules) -> tuple[Searched
     candidates of classes with more candidates than may be removed are gathered: 24 bytes each.
     """
     outcomes, n_classes = searched.outcomes, len(rules.sizes)
-    found = cluster.persist(
-        [delayed(_tasks.find_suspects, pure=False)(outcome, rules) for outcome in outcomes]
-    )
-    counted = cluster.compute(
-        [delayed(_tasks.count_by_class, pure=False)(part, n_classes) for part in found]
-    )
+    found = cluster.persist([task(_tasks.find_suspects, outcome, rules) for outcome in outcomes])
+    counted = cluster.compute([task(_tasks.count_by_class, part, n_classes) for part in found])
     counts: Ints = sum(counted, np.zeros(n_classes, np.intp))
     allowed = allowances(
         counts,
@@ -337,18 +320,16 @@ def decide(cluster: Cluster, searched: Searched, rules: Rules) -> tuple[Searched
     spared: list[list[Ints]] = [[np.empty(0, dtype=np.intp)] for _ in outcomes]
     for code in range(n_classes):
         if counts[code] > allowed[code]:
-            parts = cluster.compute(
-                [delayed(_tasks.of_class, pure=False)(part, code) for part in found]
-            )
+            parts = cluster.compute([task(_tasks.of_class, part, code) for part in found])
             for batch, positions in enumerate(_spare(parts, allowed[code])):
                 spared[batch].append(positions)
     decided = cluster.persist(
         [
-            delayed(_tasks.apply_decisions, pure=False)(outcome, part, np.concatenate(positions))
+            task(_tasks.apply_decisions, outcome, part, np.concatenate(positions))
             for outcome, part, positions in zip(outcomes, found, spared, strict=True)
         ]
     )
-    fates = cluster.compute([delayed(_fates, pure=False)(part, n_classes) for part in decided])
+    fates = cluster.compute([task(_fates, part, n_classes) for part in decided])
     none = np.zeros((n_classes, len(DECISIONS), len(REASONS)), dtype=np.intp)
     return replace(searched, outcomes=decided), sum(fates, none)
 

@@ -5,7 +5,6 @@ import warnings
 from typing import Any
 
 import numpy as np
-from dask import delayed
 from dask.utils import format_bytes
 from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval
@@ -21,7 +20,7 @@ from rectifold._core.utils import Ints, timed
 from rectifold._core.votes import size_order
 from rectifold._engines import GPU
 from rectifold._engines.options import engine_name
-from rectifold.dask._cluster import Cluster
+from rectifold.dask._cluster import Cluster, task
 from rectifold.dask._partitions import (
     Partitions,
     PartitionSummary,
@@ -94,8 +93,8 @@ class GMR(sampler.GMR):
 
     Attributes
     ----------
-    sampling_strategy_ : dict
-        The strict classes, in the form of imbalanced-learn.
+    sampling_strategy_, metric_, space_, n_features_in_, feature_names_in_
+        As for :class:`rectifold.GMR`.
 
     sample_indices_ : dask.array.Array of shape (n_samples_new,)
         Indices of the samples that were kept, ascending.
@@ -103,21 +102,8 @@ class GMR(sampler.GMR):
     rectification_ : rectifold.dask.Rectification
         The record of the run: for every sample its votes, the decision and the reason.
 
-    metric_ : str
-        The metric that was used.
-
-    space_ : transformer or None
-        The fitted space.
-
     space_n_samples_ : int
         Number of samples that `space_` was fitted on; 0 without a space.
-
-    n_features_in_ : int
-        Number of features seen during `fit_resample`.
-
-    feature_names_in_ : ndarray of shape (`n_features_in_`,)
-        Names of features seen during `fit_resample`. Defined only if `X` has feature
-        names that are all strings.
 
     See Also
     --------
@@ -266,17 +252,13 @@ class GMR(sampler.GMR):
         counts, classes, sizes, fitted = self._first_pass(cluster, partitions, settings, seconds)
         self.metric_ = str(resolve_metric(self.metric, fitted.n_features, self.metric_threshold))
         k = int(self.n_neighbors)
-        geometry = Geometry(
-            classes,
-            sizes,
-            int(size_order(sizes)[0]),
-            self.metric_,
-            k,
-            fitted.space,
-            engine_name(self.engine),
-            self.engine.device if isinstance(self.engine, GPU) else None,
-            self.n_jobs,
-        )
+        large = int(size_order(sizes)[0])
+        options = {
+            "engine": engine_name(self.engine),
+            "device": self.engine.device if isinstance(self.engine, GPU) else None,
+            "n_jobs": self.n_jobs,
+        }
+        geometry = Geometry(classes, sizes, large, self.metric_, k, fitted.space, options)
         size = parse_block_size(self.block_size)
         search = BlockSearch(cluster, partitions, counts, geometry, fitted.n_features, size)
         self._warn_if_nothing_can_be_proved(search)
@@ -329,7 +311,7 @@ class GMR(sampler.GMR):
             with_moments = needs_moments(self.space)
             summaries: list[PartitionSummary] = cluster.compute(
                 [
-                    delayed(summarise, pure=False)(samples, labels, i, with_moments=with_moments)
+                    task(summarise, samples, labels, i, with_moments=with_moments)
                     for i, (samples, labels) in enumerate(pairs)
                 ]
             )
@@ -347,8 +329,8 @@ class GMR(sampler.GMR):
                 n = sum(counts)
                 rng = np.random.default_rng(settings.seed)
                 sample = rng.choice(n, min(n, self.space_sample), replace=False, shuffle=False)
-                task = fit_task(self.space, partitions, counts, np.sort(sample))
-                (fitted,) = cluster.compute([task])
+                fitting = fit_task(self.space, partitions, counts, np.sort(sample))
+                (fitted,) = cluster.compute([fitting])
         self.space_, self.space_n_samples_ = fitted.space, fitted.n_samples
         return counts, classes, sizes, fitted
 

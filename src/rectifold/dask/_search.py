@@ -11,11 +11,10 @@ from rectifold._core.pipeline import Settings
 from rectifold._core.space import nothing_varies
 from rectifold._core.utils import Floats, Ints, timed
 from rectifold.dask import _tasks
-from rectifold.dask._cluster import Cluster, report_progress
+from rectifold.dask._cluster import Cluster, report_progress, task
 from rectifold.dask._memory import roomy
 from rectifold.dask._partitions import Partitions
 from rectifold.dask._plan import (
-    Block,
     Slice,
     bytes_per_sample,
     make_batches,
@@ -63,10 +62,19 @@ class BlockSearch:
         n_features: int,
         size: int,
     ) -> None:
-        self.cluster, self.partitions, self.geometry = cluster, partitions, geometry
+        self.cluster, self.geometry = cluster, geometry
         self.n_features, self.size = n_features, size
         self.n_samples = sum(counts)
         self.blocks = make_blocks(counts, n_features, size, cluster.threads)
+        # Every task reads its block itself: blocks read in advance would fill the memory.
+        self._sources: list[BlockSource] = [
+            (
+                [partitions.sample_sources[number] for number in block.partitions],
+                [partitions.label_sources[number] for number in block.partitions],
+                block.first,
+            )
+            for block in self.blocks
+        ]
         # Sent once, not with every task.
         self._geometry = delayed(geometry, pure=False)
 
@@ -100,21 +108,8 @@ class BlockSearch:
                 cluster.release(queries)
                 done += n_queries
                 cluster.set_progress(done, self.n_samples)
-            edges = cluster.compute([delayed(_edges, pure=False)(batch) for batch in outcomes])
+            edges = cluster.compute([task(_edges, batch) for batch in outcomes])
         return Searched(outcomes, edges, n_certified)
-
-    def _source(self, block: Block) -> BlockSource:
-        """Return what a task reads a block from.
-
-        Every task reads its block itself: blocks read in advance would fill the memory.
-        """
-        samples, labels = self.partitions.sample_sources, self.partitions.label_sources
-        numbers = block.partitions
-        return (
-            [samples[number] for number in numbers],
-            [labels[number] for number in numbers],
-            (block.first),
-        )
 
     def _gather_around(self, seed: int) -> Any:
         """Gather the samples that every block is compared with; None if they are too large.
@@ -127,36 +122,28 @@ class BlockSearch:
         rng = np.random.default_rng(seed)
         sample = np.sort(rng.choice(self.n_samples, few, replace=False, shuffle=False))
         tasks = []
-        for block in self.blocks:
+        for block, source in zip(self.blocks, self._sources, strict=True):
             begin, end = np.searchsorted(sample, [block.first, block.first + block.n_samples])
             mine = sample[begin:end] if fits else None
-            tasks.append(
-                delayed(_tasks.pick, pure=False)(self._source(block), mine, self._geometry)
-            )
+            tasks.append(task(_tasks.pick, source, mine, self._geometry))
         picked = self.cluster.persist(tasks)
-        ranges = self.cluster.compute([delayed(_range, pure=False)(part) for part in picked])
+        ranges = self.cluster.compute([task(_range, part) for part in picked])
         lowest, highest = (np.array(values) for values in zip(*ranges, strict=True))
         if (lowest.min(axis=0) == highest.max(axis=0)).all():
             raise nothing_varies()
         if not fits:
             return None
-        return self.cluster.persist([delayed(_tasks.gather, pure=False)(picked)])[0]
+        return self.cluster.persist([task(_tasks.gather, picked)])[0]
 
     def _certify(self, around: Any) -> tuple[list[Any], list[int]]:
         """Find the certificates that a block shows by itself; return the other samples, counted."""
-        undecided = self.cluster.persist(
-            [
-                delayed(_undecided, pure=False)(
-                    self._source(block), self._geometry, around, self.cluster.run_id
-                )
-                for block in self.blocks
-            ],
-            n_samples=self.n_samples,
-        )
+        run_id, geometry = self.cluster.run_id, self._geometry
+        tasks = [task(_undecided, source, geometry, around, run_id) for source in self._sources]
+        undecided = self.cluster.persist(tasks, n_samples=self.n_samples)
         return undecided, self._count(undecided)
 
     def _count(self, undecided: list[Any]) -> list[int]:
-        counts = self.cluster.compute([delayed(len, pure=False)(part) for part in undecided])
+        counts = self.cluster.compute([task(len, part) for part in undecided])
         self.cluster.set_progress(self.n_samples - sum(counts), self.n_samples)
         return counts
 
@@ -190,7 +177,7 @@ class BlockSearch:
                         at += len(part)
             undecided = self.cluster.persist(
                 [
-                    delayed(_narrow, pure=False)(samples, mine, self.geometry.k)
+                    task(_tasks.narrow, samples, mine, self.geometry.k)
                     for samples, mine in zip(undecided, parts, strict=True)
                 ]
             )
@@ -212,69 +199,44 @@ class BlockSearch:
         n_chains: int,
     ) -> Any:
         """Return a task that counts nearer samples for a batch in `n_visits` blocks."""
-        enemy = delayed(_enemies, pure=False)(
-            [undecided[part.block] for part in batch], batch, queries, around, self._geometry
-        )
+        geometry, known = self._geometry, [undecided[part.block] for part in batch]
+        enemy = task(_enemies, known, batch, queries, around, geometry)
         results = []
         for chain in make_chains(len(self.blocks), n_chains, batch, n_visits):
             counts = None
             for number in chain:
-                counts = delayed(_count, pure=False)(
-                    self._source(self.blocks[number]), self._geometry, queries, enemy, counts
-                )
+                counts = task(_count, self._sources[number], geometry, queries, enemy, counts)
             results.append(counts)
-        return delayed(_add_counts, pure=False)(enemy, results)
+        return task(_add_counts, enemy, results)
 
     def _read_queries(self, batches: Sequence[list[Slice]], undecided: list[Any]) -> list[Any]:
         """Read the samples of batches, before any block is visited for them."""
+
+        def read(part: Slice) -> Any:
+            source, samples = self._sources[part.block], undecided[part.block]
+            return task(_take, source, self._geometry, samples, part)
+
         return self.cluster.persist(
-            [
-                delayed(concatenate, pure=False)(
-                    [
-                        delayed(_take, pure=False)(
-                            self._source(self.blocks[part.block]),
-                            self._geometry,
-                            undecided[part.block],
-                            part,
-                        )
-                        for part in batch
-                    ]
-                )
-                for batch in batches
-            ]
+            [task(concatenate, [read(part) for part in batch]) for batch in batches]
         )
 
-    def _search(
-        self,
-        batch: list[Slice],
-        queries: Any,
-        settings: Settings,
-        n_chains: int,
-    ) -> Any:
+    def _search(self, batch: list[Slice], queries: Any, settings: Settings, n_chains: int) -> Any:
         """Return a task that searches all blocks for a batch and counts the votes."""
         share = -(-sum(map(len, batch)) // len(self.blocks))
+        geometry, run_id = self._geometry, self.cluster.run_id
         results = []
         for chain in make_chains(len(self.blocks), n_chains, batch):
             nearest = None
             for number in chain:
-                nearest = delayed(_visit, pure=False)(
-                    self._source(self.blocks[number]),
-                    self._geometry,
-                    queries,
-                    nearest,
-                    self.cluster.run_id,
-                    share,
-                )
+                source = self._sources[number]
+                nearest = task(_visit, source, geometry, queries, nearest, run_id, share)
             results.append(nearest)
         while len(results) > 1:
             # In pairs, so that no worker holds the results of more than two chains.
             pairs = [results[at : at + 2] for at in range(0, len(results), 2)]
-            results = [
-                pair[0] if len(pair) == 1 else delayed(merge, pure=False)(pair) for pair in pairs
-            ]
-        return delayed(_tasks.vote, pure=False)(
-            queries, results[0], self._geometry, float(settings.epsilon), settings.class_weight
-        )
+            results = [pair[0] if len(pair) == 1 else task(merge, pair) for pair in pairs]
+        epsilon, class_weight = float(settings.epsilon), settings.class_weight
+        return task(_tasks.vote, queries, results[0], geometry, epsilon, class_weight)
 
 
 def _range(picked: _tasks.Picked) -> tuple[Any, Any]:
@@ -323,12 +285,6 @@ def _count(
 
 def _add_counts(enemy: Floats, counts: Sequence[Ints]) -> tuple[Floats, Ints]:
     return enemy, sum(counts[1:], counts[0])
-
-
-def _narrow(
-    undecided: Undecided, parts: Sequence[tuple[tuple[Floats, Ints], int, int]], k: int
-) -> Undecided:
-    return _tasks.narrow(undecided, [(*result, begin, end) for result, begin, end in parts], k)
 
 
 @roomy

@@ -8,13 +8,13 @@ from operator import add
 from typing import Any
 
 import numpy as np
-from dask import delayed
 from sklearn.base import clone
 from sklearn.preprocessing import StandardScaler
 
 from rectifold._core.errors import Param, ParameterError
 from rectifold._core.target import flat
 from rectifold._core.utils import Ints
+from rectifold.dask._cluster import task
 from rectifold.dask._partitions import Partitions, PartitionSummary, n_samples_of, select
 from rectifold.dask._plan import offsets
 from rectifold.dask._samples import stack
@@ -90,10 +90,13 @@ def fit_task(space: Any, partitions: Partitions, counts: Sequence[int], sample: 
     if hasattr(unfitted, "partial_fit"):
         fitted: Any = unfitted
         for number in filled:
-            fitted = delayed(_partial_fit, pure=False)(
-                fitted, partitions.sample_sources[number], partitions.label_sources[number]
+            fitted = task(
+                _partial_fit,
+                fitted,
+                partitions.sample_sources[number],
+                partitions.label_sources[number],
             )
-        return delayed(_describe, pure=False)(fitted, partitions.samples[filled[0]], sum(counts))
+        return task(_describe, fitted, partitions.samples[filled[0]], sum(counts))
     first = offsets(counts)
     parts = []
     for number in filled:
@@ -102,11 +105,11 @@ def fit_task(space: Any, partitions: Partitions, counts: Sequence[int], sample: 
             positions = sample[begin:end] - first[number]
             parts.append(
                 [
-                    delayed(select, pure=False)(container[number], positions)
+                    task(select, container[number], positions)
                     for container in (partitions.samples, partitions.labels)
                 ]
             )
-    return delayed(_fit, pure=False)(unfitted, parts)
+    return task(_fit, unfitted, parts)
 
 
 def _partial_fit(space: Any, X: Any, y: Any) -> Any:

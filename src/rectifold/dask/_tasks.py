@@ -33,14 +33,8 @@ class Geometry:
     k: int
     #: The fitted space, or None.
     space: Any
-    engine: str
-    device: Any
-    n_jobs: int | None
-
-    @property
-    def search_options(self) -> dict[str, Any]:
-        """Keyword arguments of the functions of `partial_search`."""
-        return {"engine": self.engine, "device": self.device, "n_jobs": self.n_jobs}
+    #: Engine, device and number of threads: keyword arguments of the functions of `partial_search`.
+    search_options: dict[str, Any]
 
 
 #: The partitions of a block, their labels (as they come from `as_sources`), and the index of the
@@ -140,13 +134,8 @@ def enemies(queries: Samples, around: Samples, geometry: Geometry) -> Floats:
     mine = np.flatnonzero(queries.codes == geometry.large)
     result = np.zeros(len(queries))
     both = concatenate([small, queries.take(mine)])
-    _, distances = nearest(
-        both.points,
-        len(small),
-        np.arange(len(small), len(both)),
-        1,
-        **geometry.search_options,
-    )
+    rows = np.arange(len(small), len(both))
+    _, distances = nearest(both.points, len(small), rows, 1, **geometry.search_options)
     result[mine] = distances[:, 0]
     return result
 
@@ -163,26 +152,25 @@ def count(
     open_ = np.flatnonzero((counts < geometry.k) & (enemy > 0))
     both, at = _append(block, queries.take(open_))
     order = np.argsort(at)
-    counts[open_[order]] += count_nearer(
-        both.points,
-        len(block),
-        at[order],
-        enemy[open_[order]],
-        geometry.k,
-        **geometry.search_options,
+    rows = open_[order]
+    counts[rows] += count_nearer(
+        both.points, len(block), at[order], enemy[rows], geometry.k, **geometry.search_options
     )
     return counts
 
 
-def narrow(samples: Undecided, parts: Sequence[tuple[Floats, Ints, int, int]], k: int) -> Undecided:
+def narrow(
+    samples: Undecided, parts: Sequence[tuple[tuple[Floats, Ints], int, int]], k: int
+) -> Undecided:
     """Return the samples of a block that have fewer than k nearer samples.
 
-    `parts` has, for each batch with samples of the block, the distances of `enemies`, the counts
+    `parts` has, for each batch with samples of the block, the distances of `enemies` and the counts
     of `count`, and the range of the block's samples in both.
     """
-    enemy = np.concatenate([enemy[begin:end] for enemy, _, begin, end in parts] or [np.empty(0)])
-    counts = np.concatenate(
-        [counts[begin:end] for _, counts, begin, end in parts] or [np.empty(0, np.intp)]
+    if not parts:
+        return samples
+    enemy, counts = (
+        np.concatenate([result[at][begin:end] for result, begin, end in parts]) for at in (0, 1)
     )
     left = counts < k
     return Undecided(samples.ids[left], enemy[left])
