@@ -1,7 +1,9 @@
 """The record of a run and its forms: arrays, a summary, frames, JSON and text."""
 
+import gc
 import json
 import pickle
+import weakref
 
 import numpy as np
 import pandas as pd
@@ -102,6 +104,20 @@ def test_it_can_be_pickled(record):
     again = pickle.loads(pickle.dumps(record))
     assert repr(again) == repr(record)
     np.testing.assert_array_equal(again.redecide(gamma=0).removed, record.redecide(gamma=0).removed)
+
+
+def test_without_data_drops_the_input_and_the_neighbours(overlapping):
+    X, y = overlapping[0].copy(), overlapping[1]
+    gmr = GMR()
+    gmr.fit_resample(X, y)
+    removed, input_of_the_run = gmr.rectification_.removed, weakref.ref(X)
+    del X
+    assert input_of_the_run() is not None
+    gmr.rectification_ = gmr.rectification_.without_data()
+    gc.collect()
+    assert input_of_the_run() is None
+    assert gmr.rectification_._trace is None
+    np.testing.assert_array_equal(gmr.rectification_.redecide().removed, removed)
 
 
 def test_it_prints_as_a_table(record):
