@@ -6,8 +6,8 @@
 `run` tries every setting of a pool on the paper's sets under 5,000 rows, split as in the paper's
 experiment: what the search inside the training part shows of it, and the AUPRC on the test part of
 a fit by it. Since every setting is compared with no cleaning alone, the choice from any part of the
-pool follows from that. `report` compares the settings of ``param_grid="auto"`` with the whole pool and
-with sets of settings chosen greedily on all data sets but one and judged on that one.
+pool follows from that. `report` compares the settings of ``param_grid="auto"`` with the whole pool
+and with sets of settings chosen greedily on all data sets but one and judged on that one.
 """
 
 import json
