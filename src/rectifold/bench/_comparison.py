@@ -70,7 +70,8 @@ class Comparison:
     def _complete(self, table: pd.DataFrame, by_dataset: Any) -> pd.DataFrame:
         """Return the rows of data sets that have all classifiers."""
         n_classifiers = self.values.index.get_level_values("classifier").nunique()
-        return table.loc[by_dataset.size() == n_classifiers]
+        complete: pd.DataFrame = table[by_dataset.size() == n_classifiers]
+        return complete
 
 
 def compare(frame: pd.DataFrame, score: str = "auprc", protocol: str = TRAIN_ONLY) -> Comparison:
