@@ -100,34 +100,16 @@ def clean(
     ] = 15,
     alpha: Annotated[
         float,
-        typer.Option(
-            metavar="NUMBER",
-            min=0,
-            max=1,
-            callback=options.finite,
-            help="Strict classes: samples with a smaller vote for their own class are removed.",
-        ),
+        options.fraction("Strict classes: samples with an own vote below this are removed."),
     ] = 0.3,
     beta: Annotated[
         float,
-        typer.Option(
-            metavar="NUMBER",
-            min=0,
-            max=1,
-            callback=options.finite,
-            help="Protected classes: samples may be removed only if the vote for larger classes "
-            "exceeds it.",
+        options.fraction(
+            "Protected classes: samples are removed only above this vote for larger classes."
         ),
     ] = 0.7,
     gamma: Annotated[
-        float,
-        typer.Option(
-            metavar="NUMBER",
-            min=0,
-            max=1,
-            callback=options.finite,
-            help="Largest fraction of a protected class to remove.",
-        ),
+        float, options.fraction("Largest fraction of a protected class to remove.")
     ] = 0.1,
     metric: Annotated[
         str, typer.Option(metavar="NAME", help="auto, or a metric of scikit-learn.")

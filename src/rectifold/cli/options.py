@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -18,6 +18,11 @@ def finite(value: float | None) -> float | None:
     if value is not None and not math.isfinite(value):
         raise typer.BadParameter(f"{value} is not a finite number.")
     return value
+
+
+def fraction(description: str) -> Any:
+    """Return the option for a number from 0 to 1."""
+    return typer.Option(metavar="NUMBER", min=0, max=1, callback=finite, help=description)
 
 
 def above_zero(value: float | None) -> float | None:
