@@ -1,16 +1,16 @@
-"""The approximate engine beside the exact one and beside libraries: time, error, memory.
+"""The approximate engine compared with the exact one and with libraries: time, error, memory.
 
     python benchmarks/approximate.py [DATA ...]
     python benchmarks/approximate_report.py
 
-Each data set and contestant has a process of its own, on two cores, and what it found is written
-to results/approximate/runs/ before the next one starts; what is there already is not run again.
-The libraries are those of `pip install "rectifold[ann]" faiss-cpu hnswlib usearch`.
+Every contestant runs on every data set in a separate process with two cores. Results are written
+to results/approximate/runs/ one by one, and existing ones are not run again. The libraries are
+those of `pip install "rectifold[ann]" faiss-cpu hnswlib usearch`.
 
-Of every contestant all rows' neighbours are asked for, with the least effort that finds 99 % of
-the true ones of 2,000 rows; then votes and decisions are made of them. Where the exact engine
-would take an hour, its time is that of a part of the rows, multiplied, and decisions are compared
-on the 2,000.
+Every contestant finds the neighbours of all samples, with the least effort that finds 99 % of the
+true neighbours of 2,000 samples; votes and decisions follow from them. Where the exact engine would
+take an hour, its time is extrapolated from some of the samples, and decisions are compared on the
+2,000.
 """
 
 import json
@@ -34,44 +34,44 @@ from rectifold._engines.settle import pair_distances, settle
 DATA = (*OVERLAPPING, GAUSSIANS)
 RESULTS = ROOT / "results" / "approximate"
 RUNS = RESULTS / "runs"
-#: Who goes by the exact engine, for those that are run later; not to be kept.
+#: Samples that the exact engine removes, for the comparison of later runs; not committed.
 EXACT = RESULTS / ".exact"
 TARGET, K = 0.99, 15
-#: Rows on which the time of an exact search is measured, where all would take an hour.
+#: Number of samples from which the time of an exact search of an hour is extrapolated.
 PART = 5000
 
 
 class Replayed:
-    """Neighbours that were found before, as an object that `GMR` can ask for them."""
+    """Precomputed neighbours as a search object for `GMR`."""
 
     def __init__(self, found: np.ndarray, metric: str) -> None:
         self.found, self.metric, self.n_neighbors, self.at = found, metric, found.shape[1], 0
 
     def kneighbors(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Give those of the next rows; distances are computed anew anyway."""
+        """Return those of the next samples; `GMR` computes the distances itself."""
         some = self.found[self.at : self.at + len(X)]
         self.at += len(X)
         return np.zeros(some.shape), some
 
 
 def main(names: list[str]) -> None:
-    """Run whatever has not been run yet."""
+    """Run all contestants on all data sets that have no result yet."""
     for name in names or DATA:
         for contestant in ("exact", "approximate", *LIBRARIES):
             if (RUNS / f"{_slug(name, contestant)}.json").exists():
                 continue
             command = [sys.executable, __file__, "--one", name, contestant]
             done = subprocess.run(command, capture_output=True, text=True, check=False)
-            said = done.stdout if not done.returncode else done.stderr[-2000:]
-            print(f"{name}, {contestant}: {said}", flush=True)
+            output = done.stdout if not done.returncode else done.stderr[-2000:]
+            print(f"{name}, {contestant}: {output}", flush=True)
 
 
 def _slug(name: str, contestant: str) -> str:
     return f"{name}-{contestant.replace(' ', '-')}"
 
 
-def one(name: str, contestant: str) -> None:
-    """Run one contestant on one data set, and write what it showed."""
+def run_one(name: str, contestant: str) -> None:
+    """Run one contestant on one data set, and write the result."""
     X, y = load(name)
     X = np.ascontiguousarray(X)
     facts: dict[str, Any] = {"data": name, "contestant": contestant, "rows": len(X)}
@@ -90,7 +90,7 @@ def one(name: str, contestant: str) -> None:
 
 
 def _run(contestant: str, X: np.ndarray, y: np.ndarray, facts: dict[str, Any]) -> np.ndarray | None:
-    """Tell who goes; None where that would take an hour."""
+    """Return which samples are removed; None if that would take an hour."""
     if contestant == "exact" and facts["data"] == GAUSSIANS:
         facts |= _part_of_exact(X)
         return None
@@ -117,12 +117,12 @@ def _part_of_exact(X: np.ndarray) -> dict[str, Any]:
     start = perf_counter()
     for proposal in exact.propose_some(points, rows, K, n_jobs=THREADS):
         settle(points, proposal, K)
-    # Setting up is in it, and is multiplied too: it takes a hundredth.
+    # The construction of the index is extrapolated too; it takes a hundredth of the time.
     return {"seconds": (perf_counter() - start) * len(X) / PART, "part": PART}
 
 
 def _library(contestant: str, X: np.ndarray, y: np.ndarray, facts: dict[str, Any]) -> np.ndarray:
-    """Find neighbours with a library, and let `GMR` decide by them."""
+    """Find neighbours with a library, and clean with them."""
     metric = metric_of(X)
     points = to_points(X, metric)
     short = points.values.astype(np.float32)
@@ -151,7 +151,7 @@ def _library(contestant: str, X: np.ndarray, y: np.ndarray, facts: dict[str, Any
 
 
 def _effort(library: Any, points: Any, short: np.ndarray, facts: dict[str, Any]) -> int:
-    """Find the least effort that reaches the target on 2,000 rows."""
+    """Return the least effort that reaches the target on 2,000 samples."""
     rows = np.sort(sample_rows(np.arange(points.n), 2))
     last = np.empty(len(rows))
     for proposal in exact.propose_some(points, rows, K, n_jobs=THREADS):
@@ -172,6 +172,6 @@ def _effort(library: Any, points: Any, short: np.ndarray, facts: dict[str, Any])
 
 if __name__ == "__main__":
     if sys.argv[1:2] == ["--one"]:
-        one(*sys.argv[2:4])
+        run_one(*sys.argv[2:4])
     else:
         main(sys.argv[1:])

@@ -1,10 +1,10 @@
-"""What approximate neighbours change for a classifier, and whether they are the same every time.
+"""The effect of approximate neighbours on classifiers, and their reproducibility.
 
     python benchmarks/approximate_effect.py
 
-On training splits of two data sets: AUPRC on the test split of two classifiers, trained on rows
-that were cleaned exactly, approximately, and not at all. And on one of them five runs, with one
-core and with two; and whether libraries give the same neighbours twice, and with one thread.
+Measures the AUPRC of two classifiers on the test splits of two data sets, trained on samples that
+were cleaned exactly, approximately and not at all. On one data set, compares five runs with one
+core and with two, and checks whether libraries find the same neighbours twice, and with one thread.
 Writes results/approximate/effect.json.
 """
 
@@ -24,12 +24,12 @@ from rectifold import GMR
 
 SEEDS = {"ecg_mitbih": range(3), "covtype_1": range(1)}
 RUNS = 5
-#: Rows on which libraries are asked twice.
+#: Number of samples for the comparison of libraries.
 PART = 20_000
 
 
 def main() -> None:
-    """Measure, and write as things become known."""
+    """Measure, and write every result as soon as it is known."""
     found = {"auprc": [], "repeated": repeated(), "libraries": libraries_repeated()}
     write("effect", RESULTS, **found)
     for name, seeds in SEEDS.items():
@@ -41,7 +41,7 @@ def main() -> None:
 
 
 def effect(X: np.ndarray, y: np.ndarray, seed: int) -> dict[str, dict[str, float]]:
-    """AUPRC on a test split, by what the training split was cleaned with."""
+    """Return the AUPRC on a test split for each way of cleaning the training split."""
     train, test = train_test_split(np.arange(len(y)), test_size=0.3, stratify=y, random_state=seed)
     kept = {"none": train}
     for engine in ("exact", "approximate"):
@@ -50,17 +50,17 @@ def effect(X: np.ndarray, y: np.ndarray, seed: int) -> dict[str, dict[str, float
         kept[engine] = train[gmr.sample_indices_]
     shared = np.isin(kept["exact"], kept["approximate"]).mean()
     scores = {}
-    for how, rows in kept.items():
+    for cleaning, rows in kept.items():
         for model in (HistGradientBoostingClassifier(random_state=seed), LogisticRegression()):
-            said = model.fit(X[rows], y[rows]).predict_proba(X[test])[:, 1]
-            scores.setdefault(type(model).__name__, {})[how] = average_precision_score(
-                y[test], said
+            predicted = model.fit(X[rows], y[rows]).predict_proba(X[test])[:, 1]
+            scores.setdefault(type(model).__name__, {})[cleaning] = average_precision_score(
+                y[test], predicted
             )
     return {"kept_alike": float(shared), **scores}
 
 
 def repeated() -> dict[str, object]:
-    """Tell whether all runs give the same bits."""
+    """Count the different results of several runs."""
     X, y = load("ecg_mitbih")
     answers = set()
     for jobs in (1, 2):
@@ -73,9 +73,9 @@ def repeated() -> dict[str, object]:
 
 
 def libraries_repeated() -> dict[str, dict[str, bool]]:
-    """Tell which libraries find the same neighbours again, and with another number of threads."""
+    """Return which libraries find the same neighbours again, and with another number of threads."""
     X = load("ecg_mitbih")[0][:PART].astype(np.float32)
-    said = {}
+    same = {}
     for name, library in libraries.LIBRARIES.items():
         answers = []
         for threads in (2, 2, 1):
@@ -85,8 +85,8 @@ def libraries_repeated() -> dict[str, dict[str, bool]]:
             graph = isinstance(index, libraries.Pynndescent)
             answers.append(index.graph() if graph else index.ask(X, 16, index.efforts[1]))
         again, alone = (bool((answers[0] == other).all()) for other in answers[1:])
-        said[name] = {"again": again, "with one thread": alone}
-    return said
+        same[name] = {"again": again, "with one thread": alone}
+    return same
 
 
 if __name__ == "__main__":

@@ -1,9 +1,9 @@
-"""What the approximate engine showed, as a table and a picture.
+"""The results of the approximate engine as a table and a figure.
 
     python benchmarks/approximate_report.py
 
-Reads what benchmarks/approximate.py and approximate_effect.py wrote to results/approximate/, and
-writes README.md and speed.png there.
+Reads the results of benchmarks/approximate.py and approximate_effect.py in results/approximate/,
+and writes README.md and speed.png there.
 """
 
 import json
@@ -26,26 +26,26 @@ SHAPES = dict(zip(CONTESTANTS, "sovP^XD", strict=True))
 
 
 def main() -> None:
-    """Write the table and the picture."""
+    """Write the table and the figure."""
     runs = [json.loads(path.read_text()) for path in sorted(RUNS.glob("*.json"))]
     by = {(run["data"], run["contestant"]): run for run in runs}
-    picture(by)
+    plot(by)
     effect = RESULTS / "effect.json"
     found = json.loads(effect.read_text()) if effect.exists() else {"auprc": [], "repeated": None}
     (RESULTS / "README.md").write_text("\n".join([*table(by), *effects(found)]) + "\n")
 
 
 def table(by: dict[tuple[str, str], dict[str, Any]]) -> list[str]:
-    """One line for each run."""
+    """Return the table of all runs, one line each."""
     lines = [
         "# Approximate neighbours",
         "",
-        "`make bench-approximate` made this on two cores; seconds compare within a data set only.",
-        "Every line is the whole job, from rows to decisions, with the least effort that found",
-        "99 % of the true neighbours of a sample; *recall* is that of another 2,000 rows.",
-        "*Differ*: decisions that differ from the exact engine's, of all rows where its answer",
-        "for all is known, else as those 2,000 show. *Memory*: the peak beyond the data.",
-        "What is not in the table was not run.",
+        "Made by `make bench-approximate` on two cores. Seconds are comparable within a data set",
+        "only. They include everything from the data to the decisions, with the least effort that",
+        "found 99 % of the true neighbours of a random sample. *Recall* is measured on another",
+        "2,000 samples. *Differ*: decisions that differ from those of the exact engine, of",
+        "all samples if it was run on all of them, otherwise of the 2,000. *Memory*: the peak",
+        "beyond the data. Combinations that are not in the table were not run.",
         "",
         "| data | | seconds | exact / this | recall | differ | memory, MB |",
         "|---|---|--:|--:|--:|--:|--:|",
@@ -62,7 +62,7 @@ def table(by: dict[tuple[str, str], dict[str, Any]]) -> list[str]:
                 share = accuracy["decisions_changed"]["value"]
             ratio = "" if exact is None else f"{exact['seconds'] / run['seconds']:.2g}"
             cells = (
-                f"{name}, {run['rows']:,} rows" if contestant == "exact" else "",
+                f"{name}, {run['rows']:,} samples" if contestant == "exact" else "",
                 f"**{contestant}**" if contestant == "approximate" else contestant,
                 f"{run['seconds']:.1f}" + (" *" if "part" in run else ""),
                 ratio,
@@ -74,44 +74,44 @@ def table(by: dict[tuple[str, str], dict[str, Any]]) -> list[str]:
     return [
         *lines,
         "",
-        "\\* Extrapolated from the search for 5,000 rows: all of it would take an hour or more.",
+        "\\* Extrapolated from the search for 5,000 samples: all would take an hour or more.",
         "",
-        "![Recall over the speed, for each data set.](speed.png)",
+        "![Recall against speed, for each data set.](speed.png)",
     ]
 
 
 def effects(found: dict[str, Any]) -> list[str]:
-    """What it means for classifiers, and whether runs agree."""
+    """Return the effect on classifiers, and whether runs agree."""
     lines = [
         "",
-        "## What it means for a classifier",
+        "## Effect on classifiers",
         "",
-        "AUPRC on test splits, of classifiers trained on rows cleaned exactly and approximately:",
+        "AUPRC on test splits, of classifiers trained on data cleaned exactly and approximately:",
         "the mean over splits, the mean difference, and the standard deviation over splits.",
         "",
         "| data | classifier | splits | exact | approximate | difference | deviation |",
         "|---|---|--:|--:|--:|--:|--:|",
     ]
-    for name in dict.fromkeys(one["data"] for one in found["auprc"]):
-        mine = [one for one in found["auprc"] if one["data"] == name]
-        for model in (key for key, value in mine[0].items() if isinstance(value, dict)):
-            exact = np.array([one[model]["exact"] for one in mine])
-            close = np.array([one[model]["approximate"] for one in mine])
-            spread = f"{exact.std(ddof=1):.4f}" if len(mine) > 1 else ""
+    for name in dict.fromkeys(split["data"] for split in found["auprc"]):
+        splits = [split for split in found["auprc"] if split["data"] == name]
+        for model in (key for key, value in splits[0].items() if isinstance(value, dict)):
+            exact = np.array([split[model]["exact"] for split in splits])
+            close = np.array([split[model]["approximate"] for split in splits])
+            spread = f"{exact.std(ddof=1):.4f}" if len(splits) > 1 else ""
             lines.append(
-                f"| {name} | {model} | {len(mine)} | {exact.mean():.4f} | {close.mean():.4f} | "
+                f"| {name} | {model} | {len(splits)} | {exact.mean():.4f} | {close.mean():.4f} | "
                 f"{(close - exact).mean():+.5f} | {spread} |"
             )
     same = found["repeated"]
     if same:
         lines += [
             "",
-            "## The same every time",
+            "## Reproducibility",
             "",
             f"{same['runs']} runs on {same['data']} with one core and {same['runs']} with two gave "
-            f"{same['answers']} answer{'s' if same['answers'] != 1 else ''}, bit by bit.",
+            f"{same['answers']} distinct result{'s' if same['answers'] != 1 else ''}.",
             "",
-            "Libraries, built and asked on 20,000 of its rows, find the same neighbours:",
+            "Whether libraries find the same neighbours of 20,000 of its samples:",
             "",
             "| | twice with two threads | with one thread and with two |",
             "|---|---|---|",
@@ -127,8 +127,8 @@ def _yes(answer: bool) -> str:
     return "yes" if answer else "no"
 
 
-def picture(by: dict[tuple[str, str], dict[str, Any]]) -> None:
-    """Draw recall over the speed beside the exact engine."""
+def plot(by: dict[tuple[str, str], dict[str, Any]]) -> None:
+    """Plot recall against the speed relative to the exact engine."""
     names = [name for name in DATA if (name, "exact") in by]
     figure, axes = plt.subplots(
         1, len(names), figsize=(3.4 * len(names), 3.6), sharex=True, sharey=True
@@ -141,13 +141,13 @@ def picture(by: dict[tuple[str, str], dict[str, Any]]) -> None:
                 continue
             accuracy = run.get("accuracy")
             recall = accuracy["recall"]["value"] if accuracy else 1.0
-            mine = contestant in ("exact", "approximate")
+            own = contestant in ("exact", "approximate")
             axis.plot(
                 exact / run["seconds"],
                 recall,
                 SHAPES[contestant],
                 color="#c1121f" if contestant == "approximate" else "#333333",
-                markerfacecolor=None if mine else "white",
+                markerfacecolor=None if own else "white",
                 markersize=9,
                 label=contestant,
             )

@@ -1,25 +1,25 @@
-"""The GPU engine: its answers beside the CPU's, its time beside others' and what is possible.
+"""The GPU engine: its results compared with the CPU, and its time with peers and hardware limits.
 
     python benchmarks/gpu.py check [NAME ...] [--data-home FOLDER]
     python benchmarks/gpu.py time [NAME ...] [--data-home FOLDER]
 
-`check` cleans every set on the GPU and on the CPU, raw votes and decisions compared bit for bit.
-`time` does the same and then takes medians of five after a warm-up:
+`check` cleans every data set on the GPU and on the CPU, and compares votes and decisions bit for
+bit. `time` does the same and then measures the median of five runs after a warm-up:
 
-- *array to rows*: from the checked array on the host to the removed rows on the host: the search,
-  the votes, the rules;
-- *whole call*: `GMR(engine="gpu").fit_resample(X, y)`, with its checks of the input and the copy of
-  the rows that stay.
+- *array to rows*: from the checked array on the host to the removed samples on the host: search,
+  votes and rules;
+- *whole call*: `GMR(engine="gpu").fit_resample(X, y)`, including the checks of the input and the
+  copy of the kept samples.
 
 Peers, in the same run: brute force in torch on the same GPU (products in blocks, then
-`torch.topk`; neighbours only), scikit-learn's NearestNeighbors and our exact engine on all cores.
+`torch.topk`; neighbours only), scikit-learn's NearestNeighbors and the exact engine on all cores.
 
-The floor: the array crosses to the device once, and every pair of points that the engine looks at
-takes two operations for each of its columns; both over ceilings measured in the same run. The
-larger is the floor.
+The floor is the larger of two lower bounds of the time: the array is transferred to the device
+once, and every pair of points that the engine compares takes two operations per column. Both use
+the peak rates measured in the same run.
 
-Needs a CUDA device. Results go to results/gpu/engine.json, and as a table to
-docs/guide/speed.md; what is not named stays as it was.
+Needs a CUDA device. Results are written to results/gpu/engine.json, and as a table to
+docs/guide/speed.md. Results of data sets that are not named are kept.
 """
 
 import argparse
@@ -45,16 +45,16 @@ from rectifold.datasets import PAPER_DATASETS
 FOLDER = ROOT / "results" / "gpu"
 PAGE = ROOT / "docs" / "guide" / "speed.md"
 MARK = "<!-- written by benchmarks/gpu.py -->"
-#: A set of ten million rows, which no CPU is asked about.
+#: A data set of ten million samples, which is not cleaned on the CPU.
 SYNTHETIC = "synthetic"
-#: Peers on the CPU answer for so many queries, and their time is extrapolated.
+#: Number of queries for peers on the CPU, whose time is extrapolated.
 QUERIES = 4096
 VOTES = ("predicted", "confidence", "majority_confidence", "larger", "depth")
 K = 15
 
 
 def synthetic(rows: int = 10_000_000, columns: int = 32) -> tuple[np.ndarray, np.ndarray]:
-    """20 clusters; 1 % of all rows are of the minority, in shares that differ by cluster."""
+    """Return 20 clusters with 1 % minority samples, in fractions that differ by cluster."""
     rng = np.random.default_rng(0)
     centres = rng.normal(scale=4, size=(20, columns))
     share = 0.01 * 20 * rng.dirichlet(np.full(20, 0.5))
@@ -68,13 +68,13 @@ def synthetic(rows: int = 10_000_000, columns: int = 32) -> tuple[np.ndarray, np
 
 
 def data_of(name: str, home: Path) -> tuple[np.ndarray, np.ndarray]:
-    """Rows and labels of a set."""
+    """Return the samples and labels of a data set."""
     X, y = synthetic() if name == SYNTHETIC else load(name, home)
     return np.ascontiguousarray(X), y
 
 
-def clocked(work: Callable[[], object], turns: int = 5) -> float:
-    """Seconds of some work: the median of some turns after a warm-up."""
+def median_seconds(work: Callable[[], object], turns: int = 5) -> float:
+    """Return the median time of several calls after a warm-up."""
     work()
     times = []
     for _ in range(turns):
@@ -87,43 +87,43 @@ def clocked(work: Callable[[], object], turns: int = 5) -> float:
 
 
 def ceilings() -> dict[str, float]:
-    """What the device does at best: copies, products, and transfers from the host."""
+    """Measure the peak rates of the device: copies, products, and transfers from the host."""
     size = 1 << 30
     left = torch.empty(size // 4, device="cuda")
     right = torch.empty_like(left)
-    copied = 2 * size / clocked(lambda: right.copy_(left))
+    copied = 2 * size / median_seconds(lambda: right.copy_(left))
     square = torch.randn(8192, 8192, device="cuda")
-    products = 2 * 8192**3 / clocked(lambda: square @ square)
+    products = 2 * 8192**3 / median_seconds(lambda: square @ square)
     double = square.double()
-    doubles = 2 * 8192**3 / clocked(lambda: double @ double)
+    doubles = 2 * 8192**3 / median_seconds(lambda: double @ double)
     pinned = torch.empty(size // 4, pin_memory=True)
-    sent = size / clocked(lambda: left.copy_(pinned))
+    transferred = size / median_seconds(lambda: left.copy_(pinned))
     return {
         "copy_tb_per_s": round(copied / 1e12, 2),
         "float32_tflops": round(products / 1e12, 1),
         "float64_tflops": round(doubles / 1e12, 1),
-        "transfer_gb_per_s": round(sent / 1e9, 1),
+        "transfer_gb_per_s": round(transferred / 1e9, 1),
     }
 
 
 def cleaned(X: np.ndarray, y: np.ndarray, engine: str) -> Rectification:
-    """Clean by an engine, on all cores."""
+    """Clean with an engine on all cores."""
     gmr = GMR(engine=engine, n_jobs=-1)
     gmr.fit_resample(X, y)
     return gmr.rectification_
 
 
 def differing(mine: Rectification, theirs: Rectification) -> int:
-    """Count rows whose decision or votes differ in any bit."""
+    """Count samples whose decision or votes differ in any bit."""
     different = mine.removed != theirs.removed
     for name in VOTES:
-        one, other = getattr(mine.votes, name), getattr(theirs.votes, name)
+        one, other = getattr(mine._votes, name), getattr(theirs._votes, name)
         different |= (one != other) & ~((one != one) & (other != other))
     return int(different.sum())
 
 
 def recounted(X: np.ndarray, y: np.ndarray, record: Rectification, rows: np.ndarray) -> int:
-    """Count rows of which a plain program finds another vote for their class."""
+    """Count samples for which a plain computation gives another vote for their class."""
     wrong = 0
     for row in rows:
         squares = [
@@ -140,7 +140,7 @@ def recounted(X: np.ndarray, y: np.ndarray, record: Rectification, rows: np.ndar
 
 
 def brute_force(X: np.ndarray) -> None:
-    """Neighbours of all rows by products with all rows, in torch on the GPU."""
+    """Find the neighbours of all samples by products of all pairs, in torch on the GPU."""
     points = torch.from_numpy(X).cuda().float()
     lengths = points.square().sum(dim=1)
     found = torch.empty((len(points), K + 1), dtype=torch.int64, device="cuda")
@@ -153,7 +153,7 @@ def brute_force(X: np.ndarray) -> None:
 
 
 def scikit_learn(X: np.ndarray) -> float:
-    """Seconds of scikit-learn on all cores, extrapolated from some queries."""
+    """Return the time of scikit-learn on all cores, extrapolated from some queries."""
     start = perf_counter()
     index = NearestNeighbors(n_neighbors=K + 1, metric=metric_of(X), n_jobs=-1).fit(X)
     built = perf_counter() - start
@@ -164,14 +164,16 @@ def scikit_learn(X: np.ndarray) -> float:
 
 
 def compared(X: np.ndarray, y: np.ndarray) -> dict[str, object]:
-    """Tell how many rows the two engines see otherwise, and how their times compare."""
+    """Count the samples on which the engines differ, and return the ratio of their times."""
     wrong = differing(cleaned(X, y, "gpu"), cleaned(X, y, "exact"))
-    gpu, exact = (clocked(lambda engine=one: cleaned(X, y, engine), 3) for one in ("gpu", "exact"))
+    gpu, exact = (
+        median_seconds(lambda engine=name: cleaned(X, y, engine), 3) for name in ("gpu", "exact")
+    )
     return {"differing": wrong, "ratio_to_exact": round(exact / gpu, 2)}
 
 
 def timed(name: str, X: np.ndarray, y: np.ndarray, most: dict[str, float]) -> dict[str, object]:
-    """One row of the table."""
+    """Return one row of the table."""
     torch.cuda.reset_peak_memory_stats()
     record = cleaned(X, y, "gpu")
     peak = torch.cuda.max_memory_allocated()
@@ -187,14 +189,15 @@ def timed(name: str, X: np.ndarray, y: np.ndarray, most: dict[str, float]) -> di
     stages: list[dict[str, float]] = []
 
     def run() -> None:
-        stages.append(cleaned(X, y, "gpu").setting.seconds)
+        stages.append(cleaned(X, y, "gpu")._setting.seconds)
 
-    whole = clocked(run, 5 if small else 2)
+    whole = median_seconds(run, 5 if small else 2)
     engine = median(sum(s[name] for name in ("search", "votes", "rules")) for s in stages[1:])
     points = to_points(X, metric_of(X))
     pairs = search(choose("gpu", points)[0], points, y, K).pairs
-    looked = pairs * 2 * (X.shape[1] + 2)
-    floor = max(X.nbytes / most["transfer_gb_per_s"] / 1e9, looked / most["float32_tflops"] / 1e12)
+    operations = pairs * 2 * (X.shape[1] + 2)
+    transfer = X.nbytes / most["transfer_gb_per_s"] / 1e9
+    arithmetic = operations / most["float32_tflops"] / 1e12
     row = {
         "data": name,
         "rows": len(y),
@@ -205,9 +208,9 @@ def timed(name: str, X: np.ndarray, y: np.ndarray, most: dict[str, float]) -> di
         "seconds_whole_call": round(whole, 4),
         "certified": round(float(record.certified.mean()), 4),
         "pairs": round(pairs / len(y) ** 2, 6),
-        "floor_transfer_s": round(X.nbytes / most["transfer_gb_per_s"] / 1e9, 4),
-        "floor_arithmetic_s": round(looked / most["float32_tflops"] / 1e12, 4),
-        "times_floor": round(engine / floor, 1),
+        "floor_transfer_s": round(transfer, 4),
+        "floor_arithmetic_s": round(arithmetic, 4),
+        "times_floor": round(engine / max(transfer, arithmetic), 1),
         "device_memory_gb": round(peak / 1e9, 2),
         "ceilings": most,
     }
@@ -222,7 +225,7 @@ def timed(name: str, X: np.ndarray, y: np.ndarray, most: dict[str, float]) -> di
 
 
 def table(rows: list[dict[str, object]]) -> str:
-    """The rows in Markdown."""
+    """Return the rows as a table in Markdown."""
     lines = [
         "| data | rows x columns | array to rows | whole call | brute force / ours "
         "| scikit-learn / ours | our CPU engine / ours | floor | rows that differ |",
@@ -243,14 +246,14 @@ def table(rows: list[dict[str, object]]) -> str:
 
 
 def main() -> None:
-    """Check or time, and write it down."""
+    """Run `check` or `time`, and write the results after each data set."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("what", choices=["check", "time"])
     parser.add_argument("names", nargs="*", metavar="NAME")
     parser.add_argument("--data-home", type=Path, default=DATA)
     options = parser.parse_args()
     if devices.find_accelerator() is None:
-        raise SystemExit("This benchmark needs a GPU, and torch sees none.")
+        raise SystemExit("This benchmark needs a GPU that torch can use.")
     before = read("engine", FOLDER)
     checked, rows = before.get("checked", {}), before.get("rows", [])
     most = ceilings() if options.what == "time" else {}
@@ -262,7 +265,7 @@ def main() -> None:
             print(name, X.shape, checked[name], flush=True)
         else:
             row = timed(name, X, y, most)
-            rows = [*(one for one in rows if one["data"] != name), row]
+            rows = [*(other for other in rows if other["data"] != name), row]
             print(row, flush=True)
         write(
             "engine",

@@ -1,26 +1,26 @@
-"""Libraries for approximate neighbours behind one face: build an index, ask it with some effort."""
+"""Libraries for approximate neighbours behind one interface: `build` an index and `ask` it."""
 
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-#: Two threads, as all that is compared here.
+#: Number of threads, the same for all contestants.
 THREADS = 2
-#: Effort while building a graph, and its links per point: what these libraries recommend.
+#: Links per point of a graph, and the effort of its construction, as these libraries recommend.
 _LINKS, _BUILD_EFFORT = 16, 100
 
 
 @dataclass(slots=True)
 class FaissIVF:
-    """faiss-cpu: cells of k-means, of which each query sees some, one query at a time."""
+    """faiss-cpu: k-means cells, of which each query searches `effort`, one query at a time."""
 
     index: Any = None
-    #: With fewer, some rows of the data here do not find 15 others at all.
+    #: With fewer cells, some samples of these data sets have fewer than 15 neighbours.
     efforts = (4, 8, 12, 16, 24, 32, 64, 128)
 
     def build(self, X: np.ndarray) -> None:
-        """Gather the points into as many cells as took least time in trials."""
+        """Build the index, with the number of cells that was fastest in trials."""
         import faiss
 
         faiss.omp_set_num_threads(THREADS)
@@ -30,7 +30,7 @@ class FaissIVF:
         self.index.add(X)
 
     def ask(self, X: np.ndarray, k: int, effort: int) -> np.ndarray:
-        """Give the k nearest of each."""
+        """Return the k nearest points of each query."""
         self.index.nprobe = effort
         return self.index.search(X, k)[1]
 
@@ -43,7 +43,7 @@ class FaissHNSW:
     efforts = (32, 64, 128, 256, 512)
 
     def build(self, X: np.ndarray) -> None:
-        """Link every point to others."""
+        """Build the index."""
         import faiss
 
         faiss.omp_set_num_threads(THREADS)
@@ -52,7 +52,7 @@ class FaissHNSW:
         self.index.add(X)
 
     def ask(self, X: np.ndarray, k: int, effort: int) -> np.ndarray:
-        """Give the k nearest of each."""
+        """Return the k nearest points of each query."""
         self.index.hnsw.efSearch = effort
         return self.index.search(X, k)[1]
 
@@ -65,7 +65,7 @@ class Hnswlib:
     efforts = (32, 64, 128, 256, 512)
 
     def build(self, X: np.ndarray) -> None:
-        """Link every point to others."""
+        """Build the index."""
         import hnswlib
 
         self.index = hnswlib.Index("l2", X.shape[1])
@@ -73,7 +73,7 @@ class Hnswlib:
         self.index.add_items(X, num_threads=THREADS)
 
     def ask(self, X: np.ndarray, k: int, effort: int) -> np.ndarray:
-        """Give the k nearest of each."""
+        """Return the k nearest points of each query."""
         self.index.set_ef(effort)
         return self.index.knn_query(X, k, num_threads=THREADS)[0].astype(np.intp)
 
@@ -86,7 +86,7 @@ class Usearch:
     efforts = (32, 64, 128, 256, 512)
 
     def build(self, X: np.ndarray) -> None:
-        """Link every point to others."""
+        """Build the index."""
         from usearch.index import Index
 
         self.index = Index(
@@ -99,27 +99,27 @@ class Usearch:
         self.index.add(np.arange(len(X)), X, threads=THREADS)
 
     def ask(self, X: np.ndarray, k: int, effort: int) -> np.ndarray:
-        """Give the k nearest of each."""
+        """Return the k nearest points of each query."""
         self.index.expansion_search = effort
         return self.index.search(X, k, threads=THREADS).keys.astype(np.intp)
 
 
 @dataclass(slots=True)
 class Pynndescent:
-    """pynndescent: the graph of all points' neighbours itself, so nothing has to be asked."""
+    """pynndescent: a graph of the neighbours of all points, without queries."""
 
     index: Any = None
     #: Neighbours in the graph.
     efforts = (16,)
 
     def build(self, X: np.ndarray) -> None:
-        """Improve a graph until it changes little."""
+        """Build the graph by NN-descent."""
         from pynndescent import NNDescent
 
         self.index = NNDescent(X, n_neighbors=self.efforts[0], n_jobs=THREADS, random_state=0)
 
     def graph(self) -> np.ndarray:
-        """Give the nearest of all points."""
+        """Return the neighbours of all points."""
         return self.index.neighbor_graph[0].astype(np.intp)
 
 
