@@ -1,11 +1,10 @@
-"""What choosing a setting costs: RectifiedClassifier beside plain cross-validation, in one run.
+"""Measure the cost of choosing a setting: RectifiedClassifier and plain cross-validation.
 
     python benchmarks/choosing.py [DATA_HOME] [DATASET ...]
 
 For each data set and classifier: seconds of `RectifiedClassifier.fit`, and of scikit-learn's
-`cross_val_score` over as many fits, side by side and one after the other. The ratio is what
-matters: it is the price of neighbours, votes and bookkeeping. Writes
-results/adaptive/choosing.json.
+`cross_val_score` over as many fits, measured in turns. The ratio is the overhead of neighbour
+search, votes and bookkeeping. Writes results/adaptive/choosing.json.
 """
 
 import json
@@ -33,8 +32,8 @@ CLASSIFIERS = {
 }
 
 
-def measured(X, y, estimator) -> dict[str, float]:
-    """Time both, the peer before and after, so that a change of load shows in neither alone."""
+def measure(X, y, estimator) -> dict[str, float]:
+    """Time both; the peer before and after, so that a change of load affects both."""
     folds = StratifiedKFold(5, shuffle=True, random_state=0)
 
     def peer() -> float:
@@ -57,22 +56,22 @@ def measured(X, y, estimator) -> dict[str, float]:
 
 
 def main(home: str = "../shared/data", *names: str) -> None:
-    """Measure, print, and keep the results."""
+    """Measure, print, and store the results."""
     warnings.simplefilter("ignore")
-    found = []
+    runs = []
     for source in paper_sources(names or ["letter_img", "protein_homo"], home):
         data = load(source)
         X = StandardScaler().fit_transform(data.X)
         for classifier, estimator in CLASSIFIERS.items():
             if classifier == "random forest" and len(X) > 50_000:
-                continue  # An hour, to learn that the search costs nothing beside it.
+                continue  # It takes an hour, and the search is negligible beside it.
             with threadpool_limits(limits=1):
                 line = {"dataset": source.name, "classifier": classifier}
-                line |= measured(X, data.y, estimator)
+                line |= measure(X, data.y, estimator)
             print(json.dumps(line), flush=True)
-            found.append(line)
+            runs.append(line)
             RESULTS.parent.mkdir(parents=True, exist_ok=True)
-            report = {"versions": versions("rectifold", "scikit-learn", "numpy"), "runs": found}
+            report = {"versions": versions("rectifold", "scikit-learn", "numpy"), "runs": runs}
             write_whole(RESULTS, json.dumps(report, indent=1).encode())
 
 

@@ -2,11 +2,11 @@
 ===================
 
 Which thresholds, if any? :class:`rectifold.RectifiedClassifier` finds out by cross-validation
-inside the training rows, and cleans only where that shows.
+inside the training data, and cleans only if the classifier gains.
 """
 
 # %%
-# It wraps a classifier, and is one. A tree on noisy labels is a case where cleaning may help.
+# It wraps a classifier. A tree on noisy labels is a case in which cleaning may help.
 
 from sklearn.datasets import make_classification
 from sklearn.model_selection import train_test_split
@@ -24,12 +24,14 @@ model = RectifiedClassifier(tree, random_state=0).fit(X_train, y_train)
 print(model.best_params_)
 
 # %%
-# ``search_results_`` has what every setting gained over no cleaning, with its standard error. The
-# best one wins if its gain exceeds ``guard`` standard errors, one by default. Else nothing is
-# cleaned.
+# ``cv_results_`` has the gain of every setting over no cleaning, with its standard error. The best
+# setting is chosen if its gain exceeds ``min_gain_se`` standard errors, one by default. Otherwise
+# nothing is cleaned.
 
-results = model.search_results_
-results[["setting", "gain", "standard_error", "chosen"]].round(3)
+import pandas as pd
+
+results = pd.DataFrame(model.cv_results_)
+results[["setting", "gain", "gain_se", "chosen"]].round(3)
 
 # %%
 # The same with one standard error to either side:
@@ -40,7 +42,7 @@ import matplotlib.pyplot as plt
 # sphinx_gallery_alt = "a point with a bar of its error. Nearly all bars lie above zero; the"
 # sphinx_gallery_alt = "chosen one is orange and lies farthest."
 _, axes = plt.subplots(figsize=(6.4, 4.2), layout="constrained")
-axes.errorbar(results.gain, results.setting, xerr=results.standard_error, fmt="o", color="0.5")
+axes.errorbar(results.gain, results.setting, xerr=results.gain_se, fmt="o", color="0.5")
 best = results[results.chosen]
 axes.plot(best.gain, best.setting, "s", color="C1", markersize=9, zorder=3, label="chosen")
 axes.axvline(0, color="0.4", linestyle="--")
@@ -49,14 +51,14 @@ axes.invert_yaxis()
 _ = axes.legend()
 
 # %%
-# The test rows had no part in this, so they can judge. Whatever was removed from the training
-# rows is on record, as always: ``model.rectification_``.
+# The test samples had no part in this, so they can measure the gain. What was removed from the
+# training data is recorded in ``model.rectification_``.
 
 from sklearn.metrics import average_precision_score
 
 
 def score(fitted):
-    """Score probabilities on the test rows."""
+    """Return the average precision on the test samples."""
     return average_precision_score(y_test, fitted.predict_proba(X_test)[:, 1])
 
 
@@ -77,8 +79,8 @@ ensemble = RectifiedClassifier(tree, ensemble=10, random_state=0).fit(X_train, y
 bagging = BaggingClassifier(tree, n_estimators=10, random_state=0).fit(X_train, y_train)
 print(f"bagging      {score(bagging):.3f}")
 print(f"ensemble     {score(ensemble):.3f}")
-members = ensemble.search_results_
-members.loc[members.members > 0, ["setting", "members"]]
+members = pd.DataFrame(ensemble.cv_results_)
+members.loc[members.chosen, ["setting", "n_estimators"]]
 
 # %%
 # Here averaging explains all that the ensemble gains over one tree: bagging is as good without any
@@ -87,9 +89,9 @@ members.loc[members.members > 0, ["setting", "members"]]
 # Where it leaves the data alone
 # ------------------------------
 #
-# Tumours that logistic regression tells apart nearly without error. No setting gains, so none is
-# chosen, and the classifier is the one you would have had anyway. In a pipeline, the scaler comes
-# first.
+# Logistic regression separates these tumours nearly without error. No setting gains, so none is
+# chosen, and the classifier is the same as without `RectifiedClassifier`. In a pipeline, the scaler
+# comes first.
 
 from sklearn.datasets import load_breast_cancer
 from sklearn.linear_model import LogisticRegression
@@ -101,4 +103,4 @@ calm = make_pipeline(
     StandardScaler(), RectifiedClassifier(LogisticRegression(max_iter=1000), random_state=0)
 ).fit(X, y)
 print("best parameters:", calm[-1].best_params_)
-calm[-1].search_results_[["setting", "gain", "standard_error", "chosen"]].round(4)
+pd.DataFrame(calm[-1].cv_results_)[["setting", "gain", "gain_se", "chosen"]].round(4)

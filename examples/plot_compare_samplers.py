@@ -6,9 +6,9 @@ leaks, and "leave your data alone" is among its answers.
 """
 
 # %%
-# Every method sees the training part of a fold and nothing else; so do scaling, encoding and the
-# choice of settings. No test row is ever removed, and copies of a row are on the same side. Methods
-# have names, such as those of the paper's baselines; "GMR-adaptive", left out here for its time, is
+# Every method is fitted on the training part of a fold alone; so are scaling, encoding and the
+# choice of settings. No test sample is ever removed, and duplicates are in the same part. Methods
+# have names, such as those of the paper's baselines; "GMR-adaptive", left out here to save time, is
 # :class:`rectifold.RectifiedClassifier`, which chooses its setting inside the training part.
 
 from sklearn.linear_model import LogisticRegression
@@ -33,23 +33,22 @@ import textwrap
 print(textwrap.fill(wines.verdict, 70))
 
 # %%
-# It says that a method helps only if its gain stands out from what
-# folds differ by, with a test that knows that training parts share rows (Nadeau and Bengio) and
-# how many comparisons were made (Holm). For these wines nothing does. That is a good answer: it
-# saves you a step in your pipeline.
+# A method helps only if its gain is significant, by a test that is corrected for the samples that
+# training parts share (Nadeau and Bengio) and for the number of comparisons (Holm). For these wines
+# no method does. That is a good answer: it saves you a step in your pipeline.
 #
-# The :class:`rectifold.Evaluation` has all of it as a table, with other scores than the average
-# precision (AUPRC) that decides.
+# The :class:`rectifold.Evaluation` has all results as a table, with scores besides the average
+# precision (AUPRC), by which methods are compared.
 
-wines.to_frame()[["classifier", "method", "auprc", "roc_auc", "difference", "holm"]].round(3)
+wines.to_frame()[["classifier", "method", "auprc", "roc_auc", "difference", "pvalue_holm"]].round(3)
 
 # %%
 # Where it helps
 # --------------
 #
-# Labels of which 15 % were drawn at random, and a tree that learns every one of them by heart.
-# Samplers of your own can be compared as well, as a dict of names and samplers. ``repeats`` deals
-# the rows to folds anew, which makes intervals narrower.
+# Here 15 % of the labels were drawn at random, and a tree memorises all of them. Samplers of your
+# own can be compared as well, as a dict of names and samplers. ``n_repeats`` repeats
+# cross-validation with other folds, which makes intervals narrower.
 
 from imblearn.under_sampling import RandomUnderSampler
 from sklearn.datasets import make_classification
@@ -68,13 +67,13 @@ noisy = compare(
         "stronger GMR": GMR(beta=0.5, gamma=0.3),
         "random": RandomUnderSampler(),
     },
-    repeats=4,
+    n_repeats=4,
 )
 print(noisy)
 
 # %%
 # Cleaning clearly helps the tree. But read the whole table: logistic regression is better on the
-# same rows without any cleaning, and gains nothing from it. Another classifier can be worth more
+# same data without any cleaning, and gains nothing from it. Another classifier can be worth more
 # than any sampler.
 #
 # All differences with their 95 % intervals, filled where the verdict on the line is clear:
@@ -86,19 +85,20 @@ import matplotlib.pyplot as plt
 # sphinx_gallery_alt = "interval holds zero; with noisy labels, GMR and a stronger GMR lie above"
 # sphinx_gallery_alt = "zero with the tree, random removal does not."
 _, panels = plt.subplots(2, 1, figsize=(6.4, 6.4), layout="constrained")
-for axes, found, title in zip(panels, (wines, noisy), ("wines", "noisy labels"), strict=True):
-    lines = [line for line in found.lines if line.method != "None"]
-    for place, line in enumerate(lines):
-        fill = "white" if line.verdict == "makes no clear difference" else "C0"
-        axes.plot([line.low, line.high], [place, place], color="C0")
-        axes.plot(line.difference, place, "o", color="C0", markerfacecolor=fill)
+for axes, evaluation, title in zip(panels, (wines, noisy), ("wines", "noisy labels"), strict=True):
+    results = [result for result in evaluation.results if result.method != "None"]
+    for y_position, result in enumerate(results):
+        fill = "white" if result.verdict == "makes no clear difference" else "C0"
+        axes.plot([result.low, result.high], [y_position, y_position], color="C0")
+        axes.plot(result.difference, y_position, "o", color="C0", markerfacecolor=fill)
     axes.axvline(0, color="0.4", linestyle="--")
-    axes.set_yticks(range(len(lines)), [f"{line.method},\n{line.classifier}" for line in lines])
+    names = [f"{result.method},\n{result.classifier}" for result in results]
+    axes.set_yticks(range(len(results)), names)
     axes.set_title(title)
     axes.invert_yaxis()
 _ = panels[-1].set_xlabel("AUPRC above leaving the data alone")
 
 # %%
-# ``found.to_html()`` makes a page of it, and ``rectifold compare loans.csv --target defaulted``
-# does all this on a file. How settings are chosen from the data is in
+# ``noisy.to_html()`` returns an HTML page of it, and ``rectifold compare loans.csv --target
+# defaulted`` does all this on a file. How settings are chosen from the data is in
 # :doc:`plot_choose_settings`.

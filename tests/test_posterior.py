@@ -1,4 +1,4 @@
-"""The lemma: its own numbers, and that the way back leads back."""
+"""The shift of probabilities, its inverse, and the asymmetric risk."""
 
 import numpy as np
 import pytest
@@ -17,7 +17,7 @@ probability = st.floats(0, 1)
     ("r0", "r1", "ratio", "before", "after"),
     [(0.2, 0.05, 10, 0.091, 0.106), (0.3, 0.05, 20, 0.0476, 0.0635)],
 )
-def test_the_papers_own_numbers(r0, r1, ratio, before, after):
+def test_the_examples_of_the_paper(r0, r1, ratio, before, after):
     p = 1 / (1 + ratio)
     digits = 3 if ratio == 10 else 4
     assert round(p, digits) == before
@@ -25,7 +25,7 @@ def test_the_papers_own_numbers(r0, r1, ratio, before, after):
 
 
 @given(probability, removed, removed)
-def test_undoing_a_shift_leads_back(p, r0, r1):
+def test_undoing_a_shift_is_its_inverse(p, r0, r1):
     there = posterior_shift(p, r0, r1)
     assert 0 <= there <= 1
     # Near 1 a shifted probability has lost digits, as many as the shift is large.
@@ -50,12 +50,12 @@ def test_two_columns_of_many_classes_are_the_lemma(p, r0, r1):
     assert_allclose(both, [[1 - posterior_shift(p, r0, r1), posterior_shift(p, r0, r1)]], atol=1e-9)
 
 
-def test_a_row_without_any_chance_stays_as_it_is():
+def test_a_row_of_zeros_is_left_as_it_is():
     assert reweighted(np.zeros((1, 3)), np.ones(3)).tolist() == [[0, 0, 0]]
 
 
 @pytest.mark.parametrize("shift", [posterior_shift, undo_posterior_shift])
-def test_what_is_no_probability_is_refused(shift):
+def test_values_that_are_not_probabilities_are_refused(shift):
     for wrong in (-0.1, 1.1, np.nan):
         with pytest.raises(ValueError, match="p must hold probabilities"):
             shift([0.5, wrong], 0.1, 0.1)
@@ -69,9 +69,9 @@ def test_asymmetric_risk_weighs_missed_positives():
     assert asymmetric_risk(["a", "b"], ["b", "b"], cost_fn=3, pos_label="a") == 1.5
     assert asymmetric_risk([0, 1], [1, 1], cost_fn=3, cost_fp=0.5) == 0.25
     assert asymmetric_risk([0, 1], [1, 0], sample_weight=[3, 1]) == (3 * 1 + 10) / 4
-    with pytest.raises(ValueError, match="cost_fn must be a number above 0"):
+    with pytest.raises(ValueError, match="cost_fn=0 must be a finite number above 0"):
         asymmetric_risk([0, 1], [0, 1], cost_fn=0)
-    with pytest.raises(ValueError, match="cost_fp must be a number above 0"):
+    with pytest.raises(ValueError, match="cost_fp=nan must be a finite number above 0"):
         asymmetric_risk_scorer(cost_fp=np.nan)
     with pytest.raises(ValueError, match="inconsistent numbers"):
         asymmetric_risk([0, 1], [0])

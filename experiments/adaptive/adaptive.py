@@ -1,17 +1,17 @@
-"""Settings chosen from the data beside no cleaning and plain bagging: runs, and what they show.
+"""Compare settings chosen from the data with no cleaning and with bagging.
 
     python -m experiments.adaptive.adaptive run STORE DATA_HOME [DATASET ...]
     python -m experiments.adaptive.adaptive report [STORE] [BASELINES]
 
-`run` fills a store with what ``rectifold bench run`` with these methods would put there (``-m
-GMR-adaptive,GMR-ensemble,Subsampling,Bagging``), the same but for the seconds, in half the time:
-the first three choose from the same fits, and are settled from one search. It goes on where it was
-stopped.
+`run` fills a store with the results of ``rectifold bench run`` with these methods (``-m
+GMR-adaptive,GMR-ensemble,Subsampling,Bagging``), except for the seconds, in half the time: the
+first three methods choose from the same fits, so one search serves all. Interrupted runs resume
+when called again.
 
 `report` reads that store and the one of the paper's methods, and prints Markdown: for each method
 the average rank among the paper's 18 baselines, no sampling and itself; the mean gain over no
-sampling and over bagging with tests over data sets; how often it loses; and the same data set by
-data set. `make bench-adaptive` writes it beside the results.
+sampling and over bagging with tests over data sets; how often it loses; and the figures of each
+data set. `make bench-adaptive` stores it with the results.
 """
 
 import sys
@@ -36,7 +36,7 @@ from rectifold.model_selection._search import explore
 from rectifold.report._wording import equation, number
 
 RESULTS = Path(__file__).parents[2] / "results"
-#: The paper's sets under 5,000 rows.
+#: The paper's data sets under 5,000 samples.
 SETS = (
     *("ecoli", "car_eval_4", "car_eval_34", "solar_flare_m0", "yeast_me2", "libras_move"),
     *("abalone_19", "sick_euthyroid", "abalone", "spectrometer", "arrhythmia", "oil"),
@@ -44,22 +44,22 @@ SETS = (
 )
 #: The paper's 18 baselines and no sampling.
 OTHERS = [name for name in METHODS if name != "GMR"]
-#: A loss that matters.
+#: Losses in AUPRC above this are counted.
 LOSS = 0.01
 
 
-def shared(tasks: dict[str, Task], classifier: Entry) -> list[dict]:
-    """Fit a classifier on one split by all methods; give the rows that are to be recorded."""
+def fit_all(tasks: dict[str, Task], classifier: Entry) -> list[dict]:
+    """Fit a classifier on one split with all methods, and return the rows for the store."""
     warnings.simplefilter("ignore")
     task = next(iter(tasks.values()))
     prepared = prepare(load(task.source), None, task.seed, task.protocol)
     X, y = prepared.X_train, prepared.y_train
 
-    def wrapped(name: str) -> Any:
+    def wrap(name: str) -> Any:
         return WRAPPERS[name].wrap(classifier.make(task.seed), task.seed)
 
     with threadpool_limits(limits=1):
-        models = {name: wrapped(name) for name in tasks}
+        models = {name: wrap(name) for name in tasks}
         if "GMR-ensemble" in models:
             search = explore(models["GMR-ensemble"], X, y, {})
             models["GMR-ensemble"]._select(search)
@@ -82,7 +82,7 @@ def shared(tasks: dict[str, Task], classifier: Entry) -> list[dict]:
 
 
 def run(store: str, home: str, *names: str) -> None:
-    """Do what is missing, cheap data sets first."""
+    """Run the fits that have no result yet, small data sets first."""
     sources = paper_sources(names or SETS, home)
     grid = Grid(sources, methods=list(WRAPPERS.values()))
     kept = Store(store)
@@ -94,23 +94,23 @@ def run(store: str, home: str, *names: str) -> None:
                 if task.key(classifier) not in done:
                     cell = cells.setdefault((task.source.name, task.seed, classifier.name), {})
                     cell[task.method.name] = task
-        jobs = (delayed(shared)(cell, CLASSIFIERS[key[2]]) for key, cell in cells.items())
+        jobs = (delayed(fit_all)(cell, CLASSIFIERS[key[2]]) for key, cell in cells.items())
         for rows in Parallel(n_jobs=-1, return_as="generator_unordered")(jobs):
             for row in rows:
                 kept.add(row)
             print(rows[0]["dataset"], rows[0]["classifier"], rows[0]["seed"], flush=True)
 
 
-def rows_of(frame: pd.DataFrame, *names: str) -> Comparison:
-    """Compare these methods on the cells that all of them have."""
+def compare_methods(frame: pd.DataFrame, *names: str) -> Comparison:
+    """Compare some methods on the cells that all of them have."""
     return compare(frame[frame["method"].isin(names)])
 
 
 def against_all(frame: pd.DataFrame, name: str) -> list[str]:
-    """Rank a method among the baselines and none, and weigh its gains; a line of the table."""
-    found = rows_of(frame, *OTHERS, name)
-    table = found.rank_table()
-    gains = found.values[name] - found.values["None"]
+    """Return the row of a method: its ranks among the baselines, its gain, and its losses."""
+    comparison = compare_methods(frame, *OTHERS, name)
+    table = comparison.rank_table()
+    gains = comparison.values[name] - comparison.values["None"]
     place = int((table["Avg"] < table.loc[name, "Avg"]).sum()) + 1
     return [
         name,
@@ -122,12 +122,12 @@ def against_all(frame: pd.DataFrame, name: str) -> list[str]:
 
 
 def contrasts(frame: pd.DataFrame, names: list[str], other: str) -> None:
-    """Print how methods do against one of them, with Holm's correction for their number."""
-    found = rows_of(frame, other, *names)
-    blocks = found.by_dataset()[[other, *names]]
+    """Print comparisons of methods with another one, with Holm's correction for their number."""
+    comparison = compare_methods(frame, other, *names)
+    blocks = comparison.by_dataset()[[other, *names]]
     tests = against(blocks, other)
     for name in names:
-        gains, test = found.values[name] - found.values[other], tests.get(name)
+        gains, test = comparison.values[name] - comparison.values[other], tests.get(name)
         sentence = (
             f"- {name} against {other}: mean AUPRC {number(gains.mean(), 4, sign=True)} over "
             f"{len(gains)} pairs of data set and classifier, better in "
@@ -143,14 +143,14 @@ def contrasts(frame: pd.DataFrame, names: list[str], other: str) -> None:
 
 
 def report(store: str = str(RESULTS / "adaptive"), baselines: str = str(RESULTS / "paper")) -> None:
-    """Print what the two stores show together."""
+    """Print the comparison of the results of both stores."""
     frame, _ = newest(pd.concat([Store(baselines).read(), Store(store).read()]))
     names = [name for name in WRAPPERS if name in set(frame["method"])]
-    shared = rows_of(frame, *OTHERS, *names)
-    # The same cells for every method, so that lines of the table may be compared.
+    shared = compare_methods(frame, *OTHERS, *names)
+    # The same cells for every method, so that rows of the table are comparable.
     cells = frame.set_index(["dataset", "classifier", "seed"]).index.isin(shared.cells)
     frame = frame[cells]
-    classifiers = list(rows_of(frame, *OTHERS).rank_table().columns.drop("Avg"))
+    classifiers = list(compare_methods(frame, *OTHERS).rank_table().columns.drop("Avg"))
     sets = shared.values.index.get_level_values("dataset").unique()
     seeds = sorted({int(shared.seeds.min()), int(shared.seeds.max())})
     print(f"# Settings chosen from the data: {len(sets)} sets\n")
@@ -163,7 +163,7 @@ def report(store: str = str(RESULTS / "adaptive"), baselines: str = str(RESULTS 
     print(f"| {' | '.join(head)} |\n|{'---|' * len(head)}")
     for name in ["None", *names]:
         if name == "None":
-            table = rows_of(frame, *OTHERS, *names[:1]).rank_table().loc["None"]
+            table = compare_methods(frame, *OTHERS, *names[:1]).rank_table().loc["None"]
             line = [name, number(table["Avg"]), *(number(table[one]) for one in classifiers)]
             line += ["", ""]
         else:
@@ -175,7 +175,9 @@ def report(store: str = str(RESULTS / "adaptive"), baselines: str = str(RESULTS 
         contrasts(frame, [name for name in names if name.startswith("GMR")], other)
     print("\nAUPRC, averaged over classifiers:\n")
     columns = ["None", *names]
-    means = rows_of(frame, *columns).values.groupby(level="dataset", sort=False).mean()[columns]
+    means = (
+        compare_methods(frame, *columns).values.groupby(level="dataset", sort=False).mean()[columns]
+    )
     print(f"| data set | {' | '.join(columns)} |\n|{'---|' * (1 + len(columns))}")
     for dataset, values in means.iterrows():
         print(f"| {dataset} | {' | '.join(number(value, 4) for value in values)} |")

@@ -1,13 +1,14 @@
-"""Which settings RectifiedClassifier should choose from: a pool tried, and left-out sets to judge.
+"""Compare sets of settings that RectifiedClassifier could choose from.
 
     python -m experiments.adaptive.candidates run [DATA_HOME]     # goes on where it was stopped
     python -m experiments.adaptive.candidates report
 
-`run` tries every setting of a pool on the paper's sets under 5,000 rows, split as in the paper's
-experiment: what the search inside the training part shows of it, and the AUPRC on the test part of
-a fit by it. Since every setting is compared with no cleaning alone, the choice from any part of the
-pool follows from that. `report` compares the settings of ``param_grid="auto"`` with the whole pool
-and with sets of settings chosen greedily on all data sets but one and judged on that one.
+`run` tries every setting of a pool on the paper's data sets under 5,000 samples, split as in the
+paper's experiment. It records the gain that the search inside the training part shows, and the
+AUPRC of a fit on the test part. Every setting is compared with no cleaning alone, so these figures
+determine the choice from any subset of the pool. `report` compares the settings of
+``param_grid="auto"`` with the whole pool, and with sets of settings chosen greedily on all data
+sets but one and evaluated on that one.
 """
 
 import json
@@ -32,7 +33,7 @@ from rectifold.model_selection._registry import CLASSIFIERS
 from rectifold.model_selection._scores import score
 
 RESULTS = Path(__file__).parents[2] / "results" / "adaptive" / "candidates.jsonl"
-#: Those of the paper's classifiers that a pool of settings can be tried with in minutes.
+#: The paper's classifiers that are fast enough for a pool of settings.
 MODELS = ("KNN", "LR", "SVM", "DT", "XGB")
 SEEDS = (42, 0, 1)
 STRICT = {"gamma": 0}
@@ -56,7 +57,7 @@ POOL = [
 ]
 
 
-def cell(source, model: str, seed: int) -> dict:
+def run_cell(source, model: str, seed: int) -> dict:
     """Try the pool on one split with one classifier."""
     warnings.simplefilter("ignore")
     prepared = prepare(load(source), None, seed, "train-only")
@@ -81,7 +82,7 @@ def cell(source, model: str, seed: int) -> dict:
 
 
 def _fitted(estimator, setting: dict | None, seed: int, X, y):
-    """Fit as RectifiedClassifier does by the setting it has chosen, whatever that gains."""
+    """Return the classifier fitted as RectifiedClassifier would with this setting."""
     if setting is not None:
         params = dict(setting)
         resampler = params.pop("resampler", None)
@@ -92,13 +93,13 @@ def _fitted(estimator, setting: dict | None, seed: int, X, y):
 
 
 def run(home: str = "../shared/data") -> None:
-    """Try what is not there yet."""
+    """Run the cells that have no result yet."""
     RESULTS.parent.mkdir(parents=True, exist_ok=True)
     done = {(r["dataset"], r["classifier"], r["seed"]) for r in read()}
     sources = {source.name: source for source in paper_sources(SETS, home)}
     wanted = [one for one in product(MODELS, SEEDS, SETS) if (one[2], *one[:2]) not in done]
     work = Parallel(n_jobs=-1, return_as="generator_unordered")(
-        delayed(cell)(sources[name], model, seed) for model, seed, name in wanted
+        delayed(run_cell)(sources[name], model, seed) for model, seed, name in wanted
     )
     with RESULTS.open("a") as file:
         for row in work:
@@ -107,25 +108,25 @@ def run(home: str = "../shared/data") -> None:
 
 
 def read() -> list[dict]:
-    """Read the cells that are there."""
+    """Return the recorded cells."""
     if not RESULTS.exists():
         return []
     return [json.loads(line) for line in RESULTS.read_text().splitlines()]
 
 
 def chosen(row: dict, part: frozenset[str], min_gain_se: float = 1.0) -> float:
-    """Give the test AUPRC of what the search would choose from a part of the pool."""
-    best, found = 0.0, row["auprc"][0]
+    """Return the test AUPRC of the setting that the search would choose from a part of the pool."""
+    best, chosen_auprc = 0.0, row["auprc"][0]
     for name, gain, error, auprc in zip(
         row["settings"], row["gains"], row["errors"], row["auprc"], strict=True
     ):
         if name in part and gain is not None and gain > max(best, min_gain_se * error):
-            best, found = gain, auprc
-    return found
+            best, chosen_auprc = gain, auprc
+    return chosen_auprc
 
 
-def worth(rows: list[dict], part: frozenset[str]) -> float:
-    """Give the mean gain in test AUPRC, every classifier counting the same."""
+def mean_gain(rows: list[dict], part: frozenset[str]) -> float:
+    """Return the mean gain in test AUPRC, with equal weight for every classifier."""
     table = pd.DataFrame(
         [(row["classifier"], chosen(row, part) - row["auprc"][0]) for row in rows],
         columns=["classifier", "gain"],
@@ -133,12 +134,12 @@ def worth(rows: list[dict], part: frozenset[str]) -> float:
     return float(table.groupby("classifier")["gain"].mean().mean())
 
 
-def grown(rows: list[dict], pool: list[str], most: int = 7) -> frozenset[str]:
-    """Choose settings greedily, as long as one more helps."""
+def grow(rows: list[dict], pool: list[str], most: int = 7) -> frozenset[str]:
+    """Return settings chosen greedily, until no other setting helps."""
     part: frozenset[str] = frozenset()
     value = 0.0
     while len(part) < most:
-        more = {one: worth(rows, part | {one}) for one in pool if one not in part}
+        more = {one: mean_gain(rows, part | {one}) for one in pool if one not in part}
         best = max(more, key=more.__getitem__)
         if more[best] <= value:
             break
@@ -147,7 +148,7 @@ def grown(rows: list[dict], pool: list[str], most: int = 7) -> frozenset[str]:
 
 
 def report() -> None:
-    """Print in-sample and left-out figures."""
+    """Print gains on the data sets used for the choice, and on those left out."""
     rows = read()
     pool = [name for name in rows[0]["settings"] if name != "None"]
     auto = frozenset(one.name for one in read_candidates("auto", GMR(), None, None))
@@ -158,13 +159,13 @@ def report() -> None:
     for name, part in (
         ('param_grid="auto"', auto),
         ("the whole pool", frozenset(pool)),
-        ("grown on all data sets, judged on the same", grown(rows, pool)),
+        ("grown on all data sets, judged on the same", grow(rows, pool)),
     ):
-        print(f"| {name} ({len(part & set(pool))}) | {worth(rows, part):+.4f} |")
+        print(f"| {name} ({len(part & set(pool))}) | {mean_gain(rows, part):+.4f} |")
     left_out = {}
     for one in sets:
-        part = grown([row for row in rows if row["dataset"] != one], pool)
-        left_out[one] = worth([row for row in rows if row["dataset"] == one], part)
+        part = grow([row for row in rows if row["dataset"] != one], pool)
+        left_out[one] = mean_gain([row for row in rows if row["dataset"] == one], part)
     print(f"| grown on all but one, judged on that one | {np.mean(list(left_out.values())):+.4f} |")
     print("\nWithout one of them, and that setting alone, whatever the data:\n")
     print('| setting | "auto" without it, or with it besides | always this one |\n|---|---|---|')
@@ -172,7 +173,7 @@ def report() -> None:
         place = rows[0]["settings"].index(name)
         fixed = np.mean([row["auprc"][place] - row["auprc"][0] for row in rows])
         sign = "without" if name in auto else "with"
-        print(f"| `{name}` | {sign} {worth(rows, auto ^ {name}):+.4f} | {fixed:+.4f} |")
+        print(f"| `{name}` | {sign} {mean_gain(rows, auto ^ {name}):+.4f} | {fixed:+.4f} |")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Metrics for unequal costs of error, as functions and as scorers."""
+"""The asymmetric risk, a metric for unequal costs of errors, as a function and as a scorer."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.metrics import make_scorer
 from sklearn.utils.validation import _check_sample_weight, check_consistent_length, column_or_1d
 
+from rectifold._core.errors import Param, ParameterError
 from rectifold._core.target import named
 
 
@@ -20,39 +21,39 @@ def asymmetric_risk(
     pos_label: Any = 1,
     sample_weight: Any = None,
 ) -> float:
-    """Average cost of a prediction where a missed positive costs more than a false alarm.
+    """Compute the average cost of predictions when false negatives cost more.
 
-    The paper's Definition 1: ``cost_fn * P(missed positive) + cost_fp * P(false alarm)``, over
-    all rows.
+    Definition 1 of the paper: ``cost_fn * P(false negative) + cost_fp * P(false positive)``, over
+    all samples.
 
     Parameters
     ----------
     y_true : array-like of shape (n_samples,)
-        Labels, two classes.
+        True labels of two classes.
 
     y_pred : array-like of shape (n_samples,)
         Predicted labels.
 
     cost_fn : float, default=10
-        What a missed positive costs.
+        Cost of a false negative.
 
     cost_fp : float, default=1
-        What a false alarm costs.
+        Cost of a false positive.
 
     pos_label : object, default=1
-        The class that must not be missed.
+        The positive class.
 
     sample_weight : array-like of shape (n_samples,), default=None
-        How much each row counts.
+        Sample weights.
 
     Returns
     -------
     float
-        Not negative; lower is better.
+        The risk; lower is better.
 
     See Also
     --------
-    asymmetric_risk_scorer : The same for model selection.
+    asymmetric_risk_scorer : Scorer for model selection.
 
     Examples
     --------
@@ -68,33 +69,34 @@ def asymmetric_risk(
         weight = _check_sample_weight(sample_weight, y_true)
     positive, found = y_true == pos_label, y_pred == pos_label
     others = np.concatenate((y_true[~positive], y_pred[~found]))
-    # Sorting texts to see which there are would take longer than all the rest.
+    # Sorting strings to find the classes would take longer than everything else.
     if len(others) and not (others == others[0]).all():
         known = np.union1d(y_true, y_pred)
         if len(known) > 2 or pos_label not in known:
-            raise ValueError(
-                f"the labels are {', '.join(map(named, known))}: there must be two, and pos_label="
-                f"{pos_label!r} one of them."
+            raise ParameterError(
+                "the labels are {}: there must be two, and {} one of them.",
+                ", ".join(map(named, known)),
+                Param("pos_label", pos_label),
             )
     costs = cost_fn * (positive & ~found) + cost_fp * (~positive & found)
     return float(np.average(costs, weights=weight))
 
 
 def asymmetric_risk_scorer(cost_fn: float = 10, cost_fp: float = 1, *, pos_label: Any = 1) -> Any:
-    """Make a scorer of the asymmetric risk, for `scoring=` of scikit-learn and rectifold.
+    """Make a scorer of the asymmetric risk, for `scoring` of scikit-learn and rectifold.
 
     Parameters
     ----------
     cost_fn, cost_fp : float
-        What a missed positive and a false alarm cost.
+        Costs of a false negative and of a false positive.
 
     pos_label : object, default=1
-        The class that must not be missed.
+        The positive class.
 
     Returns
     -------
     scorer
-        Higher is better: it gives the risk with a minus sign.
+        Returns the negative risk, so that higher is better.
 
     Examples
     --------
@@ -118,4 +120,4 @@ def asymmetric_risk_scorer(cost_fn: float = 10, cost_fp: float = 1, *, pos_label
 def _check_costs(cost_fn: float, cost_fp: float) -> None:
     for name, cost in (("cost_fn", cost_fn), ("cost_fp", cost_fp)):
         if not 0 < cost < float("inf"):
-            raise ValueError(f"{name} must be a number above 0, not {cost!r}")
+            raise ParameterError("{} must be a finite number above 0.", Param(name, cost))

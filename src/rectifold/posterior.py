@@ -1,4 +1,4 @@
-"""The lemma: how removing rows shifts probabilities, and how to put them back."""
+"""The shift of probabilities that removing samples causes, and its inverse."""
 
 from __future__ import annotations
 
@@ -7,12 +7,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from rectifold._core.errors import Param, ParameterError
+
 
 def posterior_shift(p: Any, r0: float, r1: float) -> Any:
-    """Shift probabilities as removing rows of both classes does.
+    """Compute the shift of probabilities when samples of both classes are removed.
 
-    The paper's Lemma 1: where a fraction `r0` of the rows of class 0 and `r1` of class 1 go,
-    the share of class 1 among the rows near a point goes from `p` to
+    Lemma 1 of the paper: if a fraction `r0` of class 0 and `r1` of class 1 is removed, the share
+    of class 1 among the samples near a point changes from `p` to
     ``p (1 - r1) / (p (1 - r1) + (1 - p) (1 - r0))``.
 
     Parameters
@@ -21,7 +23,7 @@ def posterior_shift(p: Any, r0: float, r1: float) -> Any:
         Probabilities of class 1 on the uncleaned data, from 0 to 1.
 
     r0, r1 : float
-        The fractions of class 0 and of class 1 that were removed, from 0 to 1; less than 1.
+        The removed fractions of class 0 and of class 1, at least 0 and less than 1.
 
     Returns
     -------
@@ -30,13 +32,13 @@ def posterior_shift(p: Any, r0: float, r1: float) -> Any:
 
     See Also
     --------
-    undo_posterior_shift : The way back.
+    undo_posterior_shift : The inverse.
 
     Notes
     -----
-    The lemma takes removal to be uniform: the same fraction of a class everywhere. Cleaning is
-    local, it removes most where classes meet, so the shift there is larger than this and
-    elsewhere none.
+    The lemma assumes that removal is uniform: the same fraction of a class everywhere. Cleaning is
+    local: it removes most samples where classes overlap, so that the shift is larger there and
+    zero elsewhere.
 
     Examples
     --------
@@ -48,7 +50,7 @@ def posterior_shift(p: Any, r0: float, r1: float) -> Any:
 
 
 def undo_posterior_shift(p: Any, r0: float, r1: float) -> Any:
-    """Put probabilities learnt from cleaned data back on the scale of the uncleaned data.
+    """Correct probabilities learnt from cleaned data to the scale of the uncleaned data.
 
     The inverse of `posterior_shift`.
 
@@ -58,7 +60,7 @@ def undo_posterior_shift(p: Any, r0: float, r1: float) -> Any:
         Probabilities of class 1 on the cleaned data, from 0 to 1.
 
     r0, r1 : float
-        The fractions of class 0 and of class 1 that were removed, from 0 to 1; less than 1.
+        The removed fractions of class 0 and of class 1, at least 0 and less than 1.
 
     Returns
     -------
@@ -75,39 +77,29 @@ def undo_posterior_shift(p: Any, r0: float, r1: float) -> Any:
 
 
 def reweighted(probabilities: npt.NDArray[Any], factors: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Multiply the probability of every class by a factor: the lemma for many classes.
+    """Multiply probabilities by positive factors, one per class, and normalise every row to 1.
 
-    Parameters
-    ----------
-    probabilities : ndarray of shape (n_rows, n_classes)
-        Each row adds up to 1.
-
-    factors : ndarray of shape (n_classes,)
-        Positive. The share of a class that is left takes probabilities to the cleaned data; its
-        inverse takes them back.
-
-    Returns
-    -------
-    ndarray of shape (n_rows, n_classes)
-        Each row adds up to 1.
+    The lemma for many classes: with the share of every class that is kept as the factor it is
+    `posterior_shift`, with the inverse of that share `undo_posterior_shift`.
     """
     weighted = probabilities * factors
     total = weighted.sum(axis=1, keepdims=True)
-    # A classifier that gives no class any chance has nothing to put back.
+    # A row of zeros is left as it is.
     return np.asarray(np.divide(weighted, total, out=probabilities.astype(float), where=total > 0))
 
 
 def _shifted(p: Any, kept_0: float, kept_1: float) -> Any:
     values = np.asarray(p, dtype=np.float64)
     if not ((values >= 0) & (values <= 1)).all():
-        raise ValueError("p must hold probabilities, numbers from 0 to 1.")
+        raise ParameterError("{} must hold probabilities, numbers from 0 to 1.", Param("p"))
     shifted = values * kept_1 / (values * kept_1 + (1 - values) * kept_0)
     return shifted if shifted.ndim else float(shifted)
 
 
 def _fraction(name: str, value: float) -> float:
     if not 0 <= value < 1:
-        raise ValueError(
-            f"{name}={value!r} must be the removed fraction of a class: 0 or more, less than 1."
+        raise ParameterError(
+            "{} must be the removed fraction of a class, at least 0 and less than 1.",
+            Param(name, value),
         )
     return float(value)

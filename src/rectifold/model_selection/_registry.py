@@ -1,4 +1,4 @@
-"""The methods and classifiers that an experiment can name, and how each is made."""
+"""The methods and classifiers that experiments know by name, and how to create them."""
 
 from __future__ import annotations
 
@@ -15,65 +15,64 @@ from typing import Any
 
 from rectifold._core.utils import did_you_mean
 
-#: The kind of method that takes the classifier itself.
+#: The kind of a method that wraps the classifier instead of resampling its training data.
 WRAPPER = "wrapper"
 
 
 class BenchError(ValueError):
-    """What was asked of an experiment can't be done; the message is one sentence.
+    """Error about an experiment: unknown names, wrong settings, unreadable results.
 
     Examples
     --------
     >>> from rectifold.bench import BenchError, method
     >>> try:
     ...     method("SMOT")
-    ... except BenchError as problem:
-    ...     print(problem)
+    ... except BenchError as error:
+    ...     print(error)
     there is no method 'SMOT'; did you mean 'SMOTE'? There are 'None', 'GMR', ...
     """
 
 
-def refuse_twice(what: str, names: Sequence[str | int]) -> None:
-    """Refuse names that results would share."""
-    twice = next((name for name in names if names.count(name) > 1), None)
-    if twice is not None:
-        raise BenchError(f"{what} {twice!r} is named twice")
+def check_distinct(kind: str, names: Sequence[str | int]) -> None:
+    """Raise an error if a name, under which results are stored, occurs twice."""
+    repeated = next((name for name in names if names.count(name) > 1), None)
+    if repeated is not None:
+        raise BenchError(f"{kind} {repeated!r} is named twice")
 
 
 @dataclass(frozen=True)
 class Entry:
-    """A sampler or a classifier: plain data, so that it travels to other processes.
+    """A sampler or a classifier, described by plain data that can be sent to other processes.
 
     Attributes
     ----------
     name : str
-        As in the paper's tables and in the store.
+        Name in tables and in the store.
     short : str
-        As in the paper's table of ranks.
+        Abbreviation in the table of ranks.
     path : str
-        ``module:callable``; the callable makes the estimator. Empty for no sampling.
+        ``module:callable``; the callable returns the estimator. Empty for no sampling.
     kind : str
-        For samplers, what becomes of the number of rows: "oversampling", "undersampling",
-        "cleaning" or "none"; "wrapper" for what takes the classifier itself, and does with the
-        training rows what it likes; for classifiers "classifier".
+        For samplers "oversampling", "undersampling", "cleaning" or "none"; "wrapper" for a method
+        that wraps the classifier; for classifiers "classifier".
     options : dict
-        Arguments for the callable, where the library's default would not do.
+        Arguments of the callable.
     revision : str or None
-        Goes up when the answers of a method of our own change; by default the version of the
-        library behind `path`, and the options, stand for that.
+        Version of a method of rectifold, raised when its results change. None means the version of
+        the library behind `path` and the options.
     version : str
-        What tells results of this method from those of an older or newer one.
+        Distinguishes results of this method from those of an older or newer version.
 
     See Also
     --------
-    method : Finds a sampler that is known, or by its import path.
-    classifier : Finds a classifier.
+    method : Find a sampler by its name or its import path.
+    classifier : Find a classifier by its name or its import path.
 
     Examples
     --------
-    One is made by hand where a method needs arguments. They are part of its version: under the same
-    name, results of other arguments count as older ones. A classifier has no version, and takes
-    another name for other arguments.
+    Create an entry for a method with arguments. They are part of its version: results with other
+    arguments under the same name count as outdated. A classifier has no version, so give it another
+    name for other arguments.
 
     >>> from rectifold.bench import Entry
     >>> gentle = Entry("GMR-gentle", "gentle", "rectifold:GMR", options={"gamma": 0.0})
@@ -82,7 +81,7 @@ class Entry:
     >>> gentle.version
     '..., gamma=0.0'
 
-    One that takes the classifier itself is of the kind "wrapper":
+    A method that wraps the classifier is of the kind "wrapper":
 
     >>> from sklearn.linear_model import LogisticRegression
     >>> bagged = Entry(
@@ -101,13 +100,13 @@ class Entry:
 
     @property
     def version(self) -> str:
-        """What tells results of this method from those of an older or newer one."""
+        """Distinguishes results of this method from those of an older or newer version."""
         if self.revision is not None or not self.path:
             return self.revision or "1"
         module = self.path.partition(":")[0]
         names = _distributions().get(module.partition(".")[0])
         library = f"{names[0]} {version(names[0])}" if names else f"source {_source(module)}"
-        # Where an object is in memory is another thing in every process.
+        # Memory addresses differ between processes.
         options = [
             f"{name}={re.sub(' at 0x[0-9a-f]+', '', repr(value))}"
             for name, value in sorted(self.options.items())
@@ -115,53 +114,40 @@ class Entry:
         return ", ".join([library, *options])
 
     def make(self, seed: int) -> Any:
-        """Make the estimator; the seed goes to whatever takes one.
+        """Create the estimator.
 
         Parameters
         ----------
         seed : int
-            For `random_state`.
+            Its `random_state`, if it has one.
 
         Returns
         -------
         estimator or None
-            None for no sampling.
+            The estimator, not fitted; None for no sampling.
         """
         return seeded(find(self.path)(**self.options), seed) if self.path else None
 
     def wrap(self, classifier: Any, seed: int) -> Any:
-        """Make a classifier of another one; only where `kind` is "wrapper".
+        """Wrap a classifier; only if `kind` is "wrapper".
 
         Parameters
         ----------
         classifier : classifier
-            Not fitted.
+            The classifier, not fitted.
         seed : int
-            For `random_state`.
+            The `random_state` of the wrapper, if it has one.
 
         Returns
         -------
         classifier
-            What to fit instead.
+            The wrapper, to be fitted instead.
         """
         return seeded(find(self.path)(classifier, **self.options), seed)
 
 
 def seeded(estimator: Any, seed: int) -> Any:
-    """Give the seed to an estimator, if it takes one.
-
-    Parameters
-    ----------
-    estimator : estimator
-        It is changed.
-    seed : int
-        For `random_state`.
-
-    Returns
-    -------
-    estimator
-        The same.
-    """
+    """Set the `random_state` of an estimator in place, if it has one, and return it."""
     if "random_state" in getattr(estimator, "get_params", dict)():
         estimator.set_params(random_state=seed)
     return estimator
@@ -173,7 +159,7 @@ def _distributions() -> Mapping[str, list[str]]:
 
 
 def _source(module: str) -> str:
-    # A file that has changed is another method, whatever its name.
+    # A hash of the file, since a changed file is another method.
     origin = getattr(importlib.util.find_spec(module), "origin", None)
     if origin is None or not Path(origin).is_file():
         return "unknown"
@@ -181,33 +167,22 @@ def _source(module: str) -> str:
 
 
 def find(path: str) -> Any:
-    """Import what an import path names.
-
-    Parameters
-    ----------
-    path : str
-        ``package.module:name``.
-
-    Returns
-    -------
-    object
-        A class or another callable.
-    """
+    """Import the class or function that ``package.module:name`` names."""
     module, colon, name = path.partition(":")
     if not colon or not module or not name:
-        raise BenchError(f"{path!r} is no import path; write it as package.module:Name")
+        raise BenchError(f"{path!r} is not an import path; write it as package.module:Name")
     try:
-        found: Any = importlib.import_module(module)
-    except Exception as problem:
-        # The module is the user's: whatever it raises, they should read it.
-        raise BenchError(f"{path!r} can't be imported: {problem}") from problem
+        value: Any = importlib.import_module(module)
+    except Exception as error:
+        # A module of the user can raise anything.
+        raise BenchError(f"{path!r} can't be imported: {error}") from error
     for part in name.split("."):
-        if not hasattr(found, part):
+        if not hasattr(value, part):
             raise BenchError(f"{path!r} can't be imported: {module!r} has no {part!r}")
-        found = getattr(found, part)
-    if not callable(found):
-        raise BenchError(f"{path!r} is no class and no function that makes an estimator")
-    return found
+        value = getattr(value, part)
+    if not callable(value):
+        raise BenchError(f"{path!r} is not a class or a function that returns an estimator")
+    return value
 
 
 def _table(*entries: Entry) -> dict[str, Entry]:
@@ -216,7 +191,7 @@ def _table(*entries: Entry) -> dict[str, Entry]:
 
 _OVER, _UNDER = "imblearn.over_sampling", "imblearn.under_sampling"
 
-#: No sampling, GMR, and the paper's 18 baselines, in the order of its list.
+#: No sampling, GMR, and the paper's 18 baselines, in the order of the paper.
 METHODS = _table(
     Entry("None", "None", "", "none"),
     Entry("GMR", "GMR", "rectifold:GMR", "cleaning", revision="1"),
@@ -240,7 +215,7 @@ METHODS = _table(
     Entry("SMOTETomek", "SMTomek", "imblearn.combine:SMOTETomek", "oversampling"),
 )
 
-#: What goes beyond the paper: settings chosen from the data, and the controls for that.
+#: Methods that are not in the paper: settings chosen from the data, and controls for them.
 WRAPPERS = _table(
     Entry("GMR-adaptive", "GMR-ad", "rectifold:RectifiedClassifier", WRAPPER, revision="1"),
     Entry(
@@ -248,7 +223,7 @@ WRAPPERS = _table(
         {"ensemble": 10},
         revision="1",
     ),
-    # The same ensemble without any cleaning: what averaging alone does.
+    # The same ensemble without cleaning, to measure the effect of averaging alone.
     Entry(
         *("Subsampling", "Sub", "rectifold:RectifiedClassifier", WRAPPER),
         {"ensemble": 10, "param_grid": ()},
@@ -261,7 +236,7 @@ WRAPPERS = _table(
     ),
 )
 
-#: The paper's seven classifiers. One thread each: an experiment runs many of them side by side.
+#: The paper's seven classifiers, with one thread each: experiments run many of them in parallel.
 CLASSIFIERS = _table(
     Entry("DT", "DT", "sklearn.tree:DecisionTreeClassifier", "classifier"),
     Entry("RF", "RF", "sklearn.ensemble:RandomForestClassifier", "classifier"),
@@ -279,13 +254,13 @@ def method(name: str) -> Entry:
     Parameters
     ----------
     name : str
-        As in `METHODS` or `WRAPPERS`, or ``package.module:Sampler``, or
+        A known name or abbreviation in any case, ``package.module:Sampler``, or
         ``name=package.module:Sampler``.
 
     Returns
     -------
     Entry
-        What `Grid` takes.
+        The entry, for `Grid`.
 
     Examples
     --------
@@ -295,7 +270,7 @@ def method(name: str) -> Entry:
     >>> method("clusters=imblearn.under_sampling:ClusterCentroids").make(seed=42)
     ClusterCentroids(random_state=42)
     """
-    return _named(name, {**METHODS, **WRAPPERS}, "method", "cleaning", "fit_resample")
+    return _find_entry(name, {**METHODS, **WRAPPERS}, "method", "cleaning", "fit_resample")
 
 
 def classifier(name: str) -> Entry:
@@ -304,13 +279,13 @@ def classifier(name: str) -> Entry:
     Parameters
     ----------
     name : str
-        As in `CLASSIFIERS`, or ``package.module:Classifier``, or
+        A known name in any case, ``package.module:Classifier``, or
         ``name=package.module:Classifier``.
 
     Returns
     -------
     Entry
-        What `Grid` takes.
+        The entry, for `Grid`.
 
     Examples
     --------
@@ -321,34 +296,37 @@ def classifier(name: str) -> Entry:
     >>> trees.name, trees.make(seed=42)
     ('ET', ExtraTreesClassifier(random_state=42))
     """
-    return _named(name, CLASSIFIERS, "classifier", "classifier", "predict")
+    return _find_entry(name, CLASSIFIERS, "classifier", "classifier", "predict")
 
 
-def _named(name: str, known: Mapping[str, Entry], what: str, kind: str, needs: str) -> Entry:
+def _find_entry(
+    name: str, known: Mapping[str, Entry], title: str, kind: str, required: str
+) -> Entry:
+    """Return a known entry, or a new one whose estimator has the `required` method."""
     for entry in known.values():
         if name.lower() in (entry.name.lower(), entry.short.lower()):
             return entry
     label, equals, path = name.rpartition("=")
     if ":" not in path or (equals and not re.fullmatch(r"[\w.+-]+", label)):
         raise BenchError(
-            f"there is no {what} {name!r}{did_you_mean(name, list(known), list_all=True)}"
+            f"there is no {title} {name!r}{did_you_mean(name, list(known), list_all=True)}"
         )
     label = label or path.partition(":")[2]
     for entry in known.values():
         if label.lower() in (entry.name.lower(), entry.short.lower()):
             raise BenchError(
-                f"{name!r}: the name {label!r} is taken by {entry.path or 'no sampling'}; give "
-                f"yours another with name={path}"
+                f"{name!r}: the name {label!r} is taken by {entry.path or 'no sampling'}; choose "
+                f"another with name={path}"
             )
     if label.lower() == "avg":
-        raise BenchError(f"{name!r}: {label!r} is what tables call averages; choose another name")
+        raise BenchError(f"{name!r}: {label!r} is the name of averages in tables; choose another")
     entry = Entry(label, label, path, kind)
     try:
         estimator = entry.make(0)
     except BenchError:
         raise
-    except Exception as problem:
-        raise BenchError(f"{path!r} makes no estimator without arguments: {problem}") from problem
-    if not hasattr(estimator, needs):
-        raise BenchError(f"{path!r} is no {what}: what it makes has no {needs}")
+    except Exception as error:
+        raise BenchError(f"{path!r} can't be called without arguments: {error}") from error
+    if not hasattr(estimator, required):
+        raise BenchError(f"{path!r} is not a {title}: its result has no {required}")
     return entry

@@ -1,4 +1,4 @@
-"""The scores of one fit on its test rows."""
+"""The scores of a fitted classifier on test samples."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from sklearn.metrics import (
 from rectifold._core.utils import Floats, Ints
 from rectifold.metrics import asymmetric_risk
 
-#: Each score, and whether more of it is better.
+#: Names of the scores, and whether higher is better.
 SCORES = {
     "auprc": True,
     "roc_auc": True,
@@ -28,27 +28,13 @@ SCORES = {
     "brier": False,
     "asymmetric_risk": False,
 }
-#: What a missed positive costs in the asymmetric risk, where a false alarm costs 1.
-COST = 10.0
 
 
 def score(classifier: Any, X: Floats, y: Ints) -> dict[str, float | None]:
-    """Score a fitted classifier.
+    """Return the scores of a fitted classifier of the classes 0 and 1, by the names of `SCORES`.
 
-    Parameters
-    ----------
-    classifier : classifier
-        It knows the classes 0 and 1.
-    X : ndarray
-        Test rows.
-    y : ndarray of int
-        Their classes.
-
-    Returns
-    -------
-    dict of str to float or None
-        Under the names of `SCORES`. Rows are ranked by probability, or by the decision function
-        where a classifier gives none; the Brier score, which is of probabilities, is None then.
+    Samples are ranked by probability, or by the decision function of a classifier without
+    probabilities, which has no Brier score.
     """
     predicted = classifier.predict(X)
     brier = None
@@ -61,7 +47,7 @@ def score(classifier: Any, X: Floats, y: Ints) -> dict[str, float | None]:
     else:
         raise TypeError("the classifier has neither predict_proba nor decision_function")
     if not np.isfinite(ranking).all():
-        raise ValueError("the classifier gave scores that are no finite numbers")
+        raise ValueError("the classifier returned scores that are not finite")
     scores = {
         "auprc": float(average_precision_score(y, ranking)),
         "roc_auc": float(roc_auc_score(y, ranking)),
@@ -69,9 +55,9 @@ def score(classifier: Any, X: Floats, y: Ints) -> dict[str, float | None]:
         "balanced_accuracy": float(balanced_accuracy_score(y, predicted)),
         "g_mean": float(geometric_mean_score(y, predicted)),
         "brier": brier,
-        "asymmetric_risk": asymmetric_risk(y, predicted, cost_fn=COST),
+        "asymmetric_risk": asymmetric_risk(y, predicted, cost_fn=10),
     }
     wrong = [name for name, value in scores.items() if value is not None and not isfinite(value)]
     if wrong:
-        raise ValueError(f"{wrong[0]} is no finite number on these test rows")
+        raise ValueError(f"{wrong[0]} is not a finite number on these test samples")
     return scores

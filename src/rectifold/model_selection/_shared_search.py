@@ -56,39 +56,40 @@ def rectify_all(
     [3, 11, 9]
     """
     groups: dict[tuple[Any, ...], list[tuple[int, Settings]]] = {}
-    for place, setting in enumerate(settings):
-        one = clone(sampler).set_params(**setting)
-        one._validate_params()
-        groups.setdefault(_geometry(setting, one), []).append((place, settings_of(one)))
+    for position, setting in enumerate(settings):
+        changed = clone(sampler).set_params(**setting)
+        changed._validate_params()
+        key = _search_key(setting, changed)
+        groups.setdefault(key, []).append((position, settings_of(changed)))
     records: dict[int, Rectification] = {}
     for group in groups.values():
-        lead = max((one for _, one in group), key=_reach)
-        target = pipeline.check_input(X, y, lead)
+        widest = max((one for _, one in group), key=_n_neighbors)
+        target = pipeline.check_input(X, y, widest)
         seconds: dict[str, float] = {}
         with timed(seconds, "space"):
-            prepared = pipeline.prepare(X, target, lead)
+            prepared = pipeline.prepare(X, target, widest)
         with timed(seconds, "search"):
-            found = pipeline.find_neighbours(prepared, target, lead)
-        for place, one in group:
-            nearest = found.nearest(min(_reach(one), prepared.k))
-            records[place] = pipeline.decide(X, target, prepared, nearest, one, dict(seconds))
-    return [records[place] for place in range(len(settings))]
+            found = pipeline.find_neighbours(prepared, target, widest)
+        for position, one in group:
+            nearest = found.nearest(min(_n_neighbors(one), prepared.k))
+            records[position] = pipeline.decide(X, target, prepared, nearest, one, dict(seconds))
+    return [records[position] for position in range(len(settings))]
 
 
-def _geometry(setting: Mapping[str, Any], sampler: GMR) -> tuple[Any, ...]:
+def _search_key(setting: Mapping[str, Any], sampler: GMR) -> tuple[Any, ...]:
     """Return a key that is equal for settings that can share a search."""
-    apart = {name: setting[name] for name in _GEOMETRY if name in setting}
+    values = {name: setting[name] for name in _GEOMETRY if name in setting}
     # A search for more neighbours contains that for fewer, unless it is tuned to a recall.
     approximate = engine_name(sampler.engine) == "approximate"
     if approximate or not isinstance(sampler.n_neighbors, numbers.Integral):
-        apart["n_neighbors"] = setting.get("n_neighbors")
+        values["n_neighbors"] = setting.get("n_neighbors")
     # By identity: transformers and search objects have no equality of their own.
     return tuple(
         (name, value if isinstance(value, str | int | float | None) else id(value))
-        for name, value in sorted(apart.items())
+        for name, value in sorted(values.items())
     )
 
 
-def _reach(settings: Settings) -> int:
-    """Return the number of neighbours that vote; a search object says when it is asked."""
+def _n_neighbors(settings: Settings) -> int:
+    """Return the number of neighbours that vote; of a search object an upper bound."""
     return 1 << 62 if settings.searches_itself else int(settings.n_neighbors)
