@@ -59,7 +59,7 @@ def draw_boundaries(axes: Any, scene: Scene, rows: Bools, estimator: Any) -> Ent
 
 
 def _scores(model: Any, grid: Floats, n_classes: int) -> Floats:
-    """Return a score per class, of which the highest is that of the predicted class."""
+    """Return a score per class; the highest is that of the predicted class."""
     if hasattr(model, "predict_proba"):
         return np.asarray(model.predict_proba(grid))
     if hasattr(model, "decision_function"):
