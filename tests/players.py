@@ -1,6 +1,6 @@
-"""Samplers and classifiers for experiments: slow ones, failing ones, and ones that keep a log.
+"""Samplers and classifiers for tests of the harness: slow ones, failing ones, and ones that log.
 
-Worker processes import them by name; what they log goes to the file that PLAYERS_LOG names.
+Worker processes import them by name. They log to the file that PLAYERS_LOG names.
 """
 
 import os
@@ -19,7 +19,7 @@ def _log(word):
 
 
 class Keeper(BaseSampler):
-    """Drops the last tenth of the rows, and logs each time it is asked."""
+    """Drop the last tenth of the samples, and log every call."""
 
     _sampling_type = "clean-sampling"
     _parameter_constraints: ClassVar = {}
@@ -31,14 +31,14 @@ class Keeper(BaseSampler):
 
 
 class Broken(Keeper):
-    """Fails."""
+    """Raise an error."""
 
     def _fit_resample(self, X, y):
         raise ValueError("this sampler <fails> & says so")
 
 
 class Patient(ClassifierMixin, BaseEstimator):
-    """Takes its time, then ranks by the first column."""
+    """Wait, then rank by the first feature."""
 
     seconds = 0.15
 
@@ -57,53 +57,53 @@ class Patient(ClassifierMixin, BaseEstimator):
 
 
 class Quick(Patient):
-    """The same, at once."""
+    """Rank by the first feature without waiting."""
 
     seconds = 0.0
 
 
 class Endless(Patient):
-    """Never comes to an end."""
+    """Fit for an hour."""
 
     seconds = 3600.0
 
 
 class Dying(Patient):
-    """Takes its process with it."""
+    """End the process."""
 
     def fit(self, X, y):
         os._exit(3)
 
 
 class Failing(Patient):
-    """Fails."""
+    """Raise an error."""
 
     def fit(self, X, y):
         raise RuntimeError("no fit today")
 
 
 class Mute(Patient):
-    """Ranks nothing."""
+    """Have no decision function."""
 
     decision_function = property()
 
 
 class Refusing(Patient):
-    """Can't be made."""
+    """Fail in the constructor."""
 
     def __init__(self):
         raise ValueError("not today")
 
 
 class PlainSampler:
-    """Has `fit_resample`, and nothing else."""
+    """A sampler with no other method than `fit_resample`."""
 
     def fit_resample(self, X, y):
         return X.tolist(), y.tolist()
 
 
 class PlainClassifier:
-    """Has `fit`, `predict` and `predict_proba`, and nothing else."""
+    """A classifier with no other methods than `fit`, `predict` and `predict_proba`."""
 
     def fit(self, X, y):
         self.mean = X[:, 0].mean()
@@ -118,5 +118,5 @@ class PlainClassifier:
 
 
 def not_an_estimator():
-    """Make something else."""
+    """Return an object without any method of an estimator."""
     return object()

@@ -1,4 +1,4 @@
-"""On Dask GMR gives the rows, votes and decisions of one machine, whatever the partitions."""
+"""GMR on Dask returns the samples, votes and decisions of one machine, for all partitions."""
 
 import json
 import os
@@ -37,10 +37,10 @@ from rectifold.progress import listening
 
 @pytest.fixture(scope="module")
 def client():
-    """Two worker processes, as on a laptop."""
+    """A cluster of two worker processes."""
     with (
-        # A cluster looks so long after a worker has died whether it is back, and if it is not, as
-        # it has just died again, no longer starts it.
+        # A cluster checks for this long whether a worker that died is back; if it is not, because
+        # it has just died again, the cluster does not restart it.
         dask.config.set({"distributed.deploy.lost-worker-timeout": "1 hour"}),
         LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address="127.0.0.1:0") as cluster,
         Client(cluster) as client,
@@ -50,13 +50,13 @@ def client():
 
 @pytest.fixture
 def at_home():
-    """No cluster: the scheduler of this thread, which is quick."""
+    """The scheduler of this thread, which is fast, instead of a cluster."""
     with dask.config.set(scheduler="synchronous"):
         yield
 
 
 def table(n=600, d=4, classes=2, seed=0, decimals=None):
-    """Overlapping classes, the first by far the largest."""
+    """Return overlapping classes, the first by far the largest."""
     rng = np.random.default_rng(seed)
     share = np.array([1.0, *[0.12] * (classes - 1)])
     y = rng.choice(classes, n, p=share / share.sum())
@@ -65,7 +65,7 @@ def table(n=600, d=4, classes=2, seed=0, decimals=None):
 
 
 def in_parts(X, y, cuts):
-    """Arrays of Dask with these numbers of rows."""
+    """Return dask arrays whose chunks have these sizes."""
     return da.from_array(X, chunks=(cuts, X.shape[1])), da.from_array(y, chunks=(cuts,))
 
 
@@ -74,7 +74,7 @@ def cuts_of(n, parts):
 
 
 def compare(X, y, cuts, seed=0, **settings):
-    """Compare with one machine: votes to the last bit, decisions, rows."""
+    """Check that votes, decisions and samples equal those of one machine, bit for bit."""
     shared = {name: value for name, value in settings.items() if name != "block_size"}
     one = rectifold.GMR(**shared)
     kept = one.fit_resample(X, y)
@@ -88,7 +88,7 @@ def compare(X, y, cuts, seed=0, **settings):
 
 
 def same(record, one):
-    """The record of a cluster is that of one machine."""
+    """Check that the record of a cluster equals that of one machine."""
     mine = record.compute()
     for name in ("predicted", "confidence", "majority_confidence", "larger", "depth"):
         np.testing.assert_array_equal(getattr(mine._votes, name), getattr(one._votes, name), name)
@@ -103,17 +103,17 @@ def same(record, one):
 
 @pytest.mark.usefixtures("at_home")
 class TestSameAnswer:
-    """In every partitioning, and however the work is cut."""
+    """The result is the same for all partitions and block sizes."""
 
     @pytest.mark.parametrize("parts", [1, 2, 7, 32])
     @pytest.mark.parametrize("block_size", ["64 MiB", "12 KiB"])
-    def test_votes_and_decisions_are_those_of_one_machine(self, parts, block_size):
+    def test_votes_and_decisions_equal_those_of_one_machine(self, parts, block_size):
         X, y = table(decimals=1)
         compare(X, y, cuts_of(len(y), parts), block_size=block_size)
         order = np.argsort(y, kind="stable")
         compare(X[order], y[order], cuts_of(len(y), parts), block_size=block_size)
 
-    def test_small_classes_that_are_too_many_are_said_and_change_nothing(self):
+    def test_too_large_small_classes_issue_a_warning_and_do_not_change_the_result(self):
         X, y = table()
         with pytest.warns(UserWarning, match="nothing can be proved"):
             gmr = compare(X, y, cuts_of(len(y), 5), block_size=1500, n_neighbors=3)
@@ -133,21 +133,21 @@ class TestSameAnswer:
         X, y = table(500, classes=4, seed=3, decimals=1)
         compare(X, y, (100, 0, 250, 1, 149), **settings)
 
-    def test_cosine_with_rows_that_have_no_direction(self):
+    def test_cosine_with_zero_samples(self):
         X, y = table(400, seed=5, decimals=0)
         X[::17] = 0
         X[:20] = 0
         for parts in (1, 3, 20):
             compare(X, y, cuts_of(400, parts), metric="cosine", block_size="16 KiB")
 
-    def test_equal_rows_are_told_apart_by_their_number(self):
+    def test_equal_samples_are_sorted_by_index(self):
         rng = np.random.default_rng(1)
         X = rng.integers(0, 3, size=(300, 2)).astype(float)
         y = (rng.random(300) < 0.15).astype(int)
         for parts in (2, 9):
             compare(X, y, cuts_of(300, parts), block_size="4 KiB", n_neighbors=5)
 
-    def test_rows_of_a_few_other_blocks_prove_more(self, monkeypatch):
+    def test_samples_of_other_blocks_yield_more_certificates(self, monkeypatch):
         rng = np.random.default_rng(3)
         y = (rng.random(2000) < 0.02).astype(int)
         X = rng.normal(size=(2000, 3)) + 1.5 * y[:, None]
@@ -166,7 +166,7 @@ class TestSameAnswer:
             gmr = compare(X, y, (100, 100))
         assert gmr.rectification_.summary()["removed"] == 0
 
-    def test_a_class_in_one_partition_and_empty_partitions_are_fine(self):
+    def test_a_class_in_one_partition_and_empty_partitions(self):
         X, y = table(300)
         order = np.argsort(y, kind="stable")
         compare(X[order], y[order], (0, 120, 0, 170, 10, 0))
@@ -186,7 +186,7 @@ class TestSameAnswer:
 
 @pytest.mark.usefixtures("at_home")
 class TestCollections:
-    """What goes in comes out, in its partitions."""
+    """The output has the type and the partitions of the input."""
 
     def frame(self, n=300):
         X, y = table(n)
@@ -206,18 +206,18 @@ class TestCollections:
         pd.testing.assert_frame_equal(X.compute(), kept)
         pd.testing.assert_series_equal(y.compute(), labels, check_dtype=False)
         assert list(gmr.feature_names_in_) == list("abcd")
-        told = gmr.rectification_.to_frame()
+        frame_of_record = gmr.rectification_.to_frame()
         pd.testing.assert_frame_equal(
-            told.compute(), one.rectification_.to_frame(), check_dtype=False
+            frame_of_record.compute(), one.rectification_.to_frame(), check_dtype=False
         )
-        assert told.divisions == parts.divisions
+        assert frame_of_record.divisions == parts.divisions
         pd.testing.assert_frame_equal(
             gmr.rectification_.compute().to_frame(),
             one.rectification_.to_frame(),
             check_dtype=False,
         )
 
-    def test_unknown_divisions_are_fine_where_partitions_match(self):
+    def test_unknown_divisions_are_accepted_if_partitions_match(self):
         frame = self.frame()
         parts = dd.from_pandas(frame, npartitions=3).clear_divisions()
         X, _ = GMR().fit_resample(parts[list("abcd")], parts[["y"]])
@@ -225,7 +225,7 @@ class TestCollections:
         one = rectifold.GMR().fit_resample(frame[list("abcd")], frame["y"])[0]
         pd.testing.assert_frame_equal(X.compute(), one)
 
-    def test_arrays_with_unknown_chunks_come_back_with_known_ones(self):
+    def test_arrays_with_unknown_chunks_are_returned_with_known_ones(self):
         X, y = table(300)
         rows, labels = in_parts(X, y, (150, 150))
         some = rows[:, 0] > -10
@@ -233,7 +233,7 @@ class TestCollections:
         found, _ = gmr.fit_resample(rows[some], labels[some])
         assert found.shape[0] == 300 - gmr.rectification_.summary()["removed"]
 
-    def test_a_column_of_labels_comes_back_as_one(self):
+    def test_a_column_of_labels_is_returned_as_a_column(self):
         X, y = table(300)
         rows = da.from_array(X, chunks=(150, 4))
         _, labels = GMR().fit_resample(rows, da.from_array(y[:, None], chunks=(150, 1)))
@@ -241,14 +241,14 @@ class TestCollections:
         _, kept = rectifold.GMR().fit_resample(X, y)
         np.testing.assert_array_equal(labels.compute()[:, 0], kept)
 
-    def test_a_frame_of_the_record_of_arrays_counts_rows_through(self):
+    def test_the_frame_of_a_record_of_arrays_has_a_range_index(self):
         gmr = GMR()
         gmr.fit_resample(*in_parts(*table(300), (100, 200)))
         frame = gmr.rectification_.to_frame()
         assert frame.divisions == (0, 100, 299)
         assert frame.compute().index.equals(pd.RangeIndex(300))
 
-    def test_nothing_is_read_until_it_is_asked_for(self):
+    def test_the_result_is_read_only_when_it_is_computed(self):
         seen = []
         X, y = table(300)
 
@@ -281,7 +281,7 @@ class TestCollections:
         with pytest.raises(ValueError, match="gamma=2 is out of range"):
             record.redecide(gamma=2)
 
-    def test_progress_ends_with_all_rows(self):
+    def test_progress_ends_with_all_samples(self):
         X, y = table(300)
         seen = []
         with listening(lambda done, total: seen.append((done, total))):
@@ -292,7 +292,7 @@ class TestCollections:
 
 @pytest.mark.usefixtures("at_home")
 class TestSpaces:
-    """A space is fitted once, and on what the documentation says."""
+    """A space is fitted once, on the documented samples."""
 
     def test_scaling_is_exact_whatever_the_partitions(self):
         X, y = table(500)
@@ -335,7 +335,7 @@ class TestSpaces:
         gmr = GMR(space=IncrementalPCA(2)).fit(*in_parts(X, y, (200, 200)))
         assert gmr.space_.components_.shape == (2, 4)
 
-    def test_other_spaces_see_a_sample_which_is_the_table_where_that_is_small(self):
+    def test_other_spaces_are_fitted_on_a_sample_or_on_all_of_a_small_table(self):
         X, y = table(400)
         compare(X, y, (100, 300), space=RobustScaler())
         samples = []
@@ -359,7 +359,7 @@ class TestSpaces:
 
 @pytest.mark.usefixtures("at_home")
 class TestBadInput:
-    """One clear sentence, before any long work."""
+    """Errors are one sentence, before any long work."""
 
     def check(self, sentence, X, y, error=ValueError, **settings):
         with pytest.raises(error, match=sentence):
@@ -441,9 +441,9 @@ class TestBadInput:
 
 
 class TestPlan:
-    """How work is cut."""
+    """Division of the work into blocks, batches and chains."""
 
-    def test_blocks_hold_all_rows_once_and_no_more_than_they_may(self):
+    def test_blocks_hold_all_samples_once_and_respect_the_block_size(self):
         for counts in ([5], [0, 3, 0, 4, 9, 0], [1] * 40, [30, 1, 1, 30]):
             for threads in (1, 4):
                 for size in (24, 240, 24_000):
@@ -455,7 +455,7 @@ class TestPlan:
                         assert block.first == sum(counts[: block.partitions[0]])
                         assert len(block.partitions) == 1 or 24 * block.n_samples <= size
 
-    def test_batches_hold_all_undecided_rows_in_their_order(self):
+    def test_batches_hold_all_undecided_samples_in_order(self):
         found = make_batches([5, 0, 7, 1], 2, 1, 4 * 48)
         assert [[(s.block, s.begin, s.end) for s in batch] for batch in found] == [
             [(0, 0, 3)],
@@ -465,7 +465,7 @@ class TestPlan:
         ]
         assert make_batches([0, 0], 2, 1, 100) == []
 
-    def test_a_hundred_thousand_partitions_are_joined_in_no_time(self):
+    def test_a_hundred_thousand_partitions_are_joined_in_seconds(self):
         begin = time.perf_counter()
         assert len(make_blocks([51] * 100_000, 1, 2400, 8)) == 100_000
         assert time.perf_counter() - begin < 10
@@ -475,7 +475,7 @@ class TestPlan:
         assert sorted(block for chain in found for block in chain) == list(range(9))
         assert found[0][0] == 4
 
-    def test_threads_have_work_and_chains_are_long_where_there_are_batches_enough(self):
+    def test_all_threads_have_work_and_chains_are_long_if_there_are_enough_batches(self):
         for n, visits, threads in (
             *((1, 8, 2), (5, 40, 2), (5, 4, 2), (1, 400, 400), (25, 400, 400), (200, 4, 400)),
             *((200, 64, 7), (183, 4, 7), (111, 100, 64), (0, 8, 2)),
@@ -489,7 +489,7 @@ class TestPlan:
                 assert all(visits / each >= min(visits, 8) / 2 for _, each in found)
 
 
-def test_a_record_of_a_cluster_that_is_gone_says_so():
+def test_a_record_of_a_closed_cluster_raises_an_error():
     X, y = table(200)
     with (
         LocalCluster(n_workers=1, processes=False, dashboard_address="127.0.0.1:0") as cluster,
@@ -504,7 +504,7 @@ def test_a_record_of_a_cluster_that_is_gone_says_so():
         gmr.rectification_.compute()
 
 
-#: The stages, by the names of their tasks.
+#: The names of the tasks of all stages.
 STAGES = (
     *("summarise", "pick", "gather", "_undecided", "_add_counts", "vote"),
     *("find_suspects", "apply_decisions", "_kept"),
@@ -512,7 +512,7 @@ STAGES = (
 
 
 class TestCluster:
-    """With worker processes, some of which die."""
+    """With worker processes, some of which are killed."""
 
     @pytest.mark.slow
     @pytest.mark.parametrize("name", [*PAPER_DATASETS, "creditcard"])
@@ -523,7 +523,7 @@ class TestCluster:
             one = rectifold.GMR(n_jobs=2)
             one.fit_resample(X[order], y[order])
             for parts in (1, 2, 7, 32):
-                # Blocks of a partition each, where that can be and certificates are to be had.
+                # One partition per block, if the small class fits into a block.
                 small = 8 * X.shape[1] * max(np.count_nonzero(y), len(y) // parts)
                 gmr = GMR(block_size=max(small + 1, 1 << 16))
                 gmr.fit_resample(*in_parts(X[order], y[order], cuts_of(len(y), parts)))
@@ -534,7 +534,7 @@ class TestCluster:
             X, y = paper_data(name)
             compare(X, y, cuts_of(len(y), 7), block_size=np.int64(1 << 26))
 
-    def test_partitions_are_read_by_those_who_need_them(self, client):
+    def test_partitions_are_read_by_the_tasks_that_need_them(self, client):
         X, y = table(800)
         one = rectifold.GMR()
         one.fit_resample(X, y)
@@ -573,7 +573,7 @@ class TestCluster:
         made = split(apart[list("abcd")], apart.y).sample_sources
         assert not any(isinstance(part, Source) for part in made)
 
-    def test_workers_tell_of_progress(self, client):
+    def test_workers_report_progress(self, client):
         X, y = table(4000, seed=9)
         seen = []
         with listening(lambda done, total: seen.append(done)):
@@ -581,13 +581,13 @@ class TestCluster:
         assert seen[-1] == 4000
         assert seen == sorted(seen)
 
-    def test_an_error_on_a_worker_is_the_same_sentence(self, client):
+    def test_an_error_on_a_worker_has_the_same_text(self, client):
         X, y = table(90)
         X[70, 1] = np.inf
         with pytest.raises(ValueError, match="column 1 of X holds infinite values"):
             GMR().fit_resample(*in_parts(X, y, (30, 60)))
 
-    def test_a_result_outlives_the_sampler_and_its_record(self, client):
+    def test_a_result_can_be_computed_after_the_sampler_is_deleted(self, client):
         X, y = table(300)
         gmr = GMR()
         found, labels = gmr.fit_resample(*in_parts(X, y, (150, 150)))
@@ -605,7 +605,9 @@ class TestCluster:
             pytest.param(STAGES, id="all", marks=pytest.mark.slow),
         ],
     )
-    def test_a_worker_that_dies_in_any_stage_changes_nothing(self, stages, client, monkeypatch):
+    def test_a_worker_that_dies_in_any_stage_does_not_change_the_result(
+        self, stages, client, monkeypatch
+    ):
         X, y = table(3000, seed=4)
         one = rectifold.GMR(n_neighbors=5)
         kept, _ = one.fit_resample(X, y)
@@ -634,7 +636,7 @@ class TestCluster:
 
 
 class Lazy:
-    """An array in a file, as far as Dask can tell."""
+    """An array that looks to Dask like one in a file."""
 
     def __init__(self, values):
         self.values, self.shape, self.dtype, self.ndim = (
@@ -652,22 +654,22 @@ class Lazy:
 
 
 def read_some(frame):
-    """Read a partition."""
+    """Return a partition."""
     return frame.copy()
 
 
 def select(parts, which):
-    """Give one of some parts."""
+    """Return one of some parts."""
     return parts[which]
 
 
 def after(_, result):
-    """Give the result of a task that is done beside another."""
+    """Return the result of a task that is computed beside another."""
     return result
 
 
 def die(pid):
-    """Die, if this is the process; on the worker that comes next, live."""
+    """Kill this process if it has the given id; on the next worker do nothing."""
     if os.getpid() == pid:
         os.kill(pid, signal.SIGKILL)
     return True
@@ -683,7 +685,7 @@ if __name__ == "__main__":
 """
 
 
-def test_a_lost_scheduler_is_said_and_nothing_is_half_written(tmp_path, monkeypatch):
+def test_a_lost_scheduler_is_reported_and_nothing_is_written_in_part(tmp_path, monkeypatch):
     from rectifold.cli import run
 
     script = tmp_path / "cluster.py"
@@ -707,14 +709,16 @@ def test_a_lost_scheduler_is_said_and_nothing_is_half_written(tmp_path, monkeypa
 
         monkeypatch.setattr(Cluster, "persist", lose)
         arguments = ["clean", str(source), "--engine", "dask", "--target", "y", "-o", str(out)]
-        said = []
-        monkeypatch.setattr("rectifold.cli._fail", lambda text, code=2: said.append(text) or code)
+        messages = []
+        monkeypatch.setattr(
+            "rectifold.cli._fail", lambda text, code=2: messages.append(text) or code
+        )
         assert run([*arguments, "--scheduler", address]) == 2
-    assert "connection to the scheduler of Dask" in said[0]
+    assert "connection to the scheduler of Dask" in messages[0]
     assert sorted(path.name for path in tmp_path.iterdir()) == ["cluster.py", "table.parquet"]
 
 
-def test_what_is_published_is_made_from_the_results_beside_it():
+def test_the_published_figures_equal_the_stored_results():
     root = Path(__file__).parents[1]
     results = {
         name: json.loads((root / "results" / "dask" / f"{name}.json").read_text())

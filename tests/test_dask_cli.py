@@ -64,12 +64,12 @@ def clean(capsys, *arguments):
 
 def test_rows_and_types_equal_those_of_one_machine(folder, frame, scheduler, tmp_path, capsys):
     out, gone = tmp_path / "out", tmp_path / "gone"
-    code, told, errors = clean(
+    code, output, errors = clean(
         *(capsys, f"{folder}/*.parquet", "-o", out, "--removed", gone, "--json"),
         *("--ignore", "name", "--scheduler", scheduler, "--block-size", "12KiB"),
     )
     assert code == 0, errors
-    summary = json.loads(told)
+    summary = json.loads(output)
     one = GMR(space="auto")
     features = frame.drop(columns=["name", "label"]).astype({"whole": float})
     one.fit_resample(features, frame["label"])
@@ -93,12 +93,12 @@ def test_rows_and_types_equal_those_of_one_machine(folder, frame, scheduler, tmp
 
 
 def test_a_folder_cleaned_on_this_machine_prints_a_summary(folder, tmp_path, capsys):
-    code, told, errors = clean(
+    code, output, errors = clean(
         capsys, folder, "-o", tmp_path / "out", "--ignore", "name", "--n-jobs", 1
     )
     assert (code, errors) == (0, "")
-    assert "engine dask" in told
-    assert "rows to" in told
+    assert "engine dask" in output
+    assert "rows to" in output
 
 
 def test_rows_without_a_label(folder, frame, scheduler, tmp_path, capsys):
@@ -112,11 +112,11 @@ def test_rows_without_a_label(folder, frame, scheduler, tmp_path, capsys):
     assert code == 2
     assert "row 306 (counted from 0) has no label" in errors
     assert not out.exists()
-    code, told, _ = clean(
+    code, output, _ = clean(
         *shared, "--missing-target", "drop", "--removed", tmp_path / "gone", "--json"
     )
     assert code == 0
-    facts = json.loads(told)
+    facts = json.loads(output)
     assert facts["missing_target"] == {"rows": 2, "action": "drop"}
     gone = pq.read_table(tmp_path / "gone").to_pandas().set_index("rectifold_row")
     assert (gone["rectifold_reason"] == "missing target").sum() == 2
@@ -130,36 +130,36 @@ def test_a_file_without_any_label(folder, scheduler, tmp_path, capsys):
     part = pq.read_table(path)
     empty = pa.array([None], part.schema.field("label").type)
     pq.write_table(part.set_column(part.schema.get_field_index("label"), "label", empty), path)
-    code, told, errors = clean(
+    code, output, errors = clean(
         *(capsys, folder, "-o", tmp_path / "out", "--removed", tmp_path / "gone", "--json"),
         *("--ignore", "name", "--missing-target", "drop", "--scheduler", scheduler),
     )
     assert code == 0, errors
     gone = pq.read_table(tmp_path / "gone").to_pandas()
     assert gone.loc[gone["rectifold_row"] == 300, "rectifold_reason"].tolist() == ["missing target"]
-    assert json.loads(told)["warnings"] == [] or "cap" in json.loads(told)["warnings"][0]
+    assert json.loads(output)["warnings"] == [] or "cap" in json.loads(output)["warnings"][0]
 
 
 def test_columns_of_times_are_read_as_on_one_machine(frame, scheduler, tmp_path, capsys):
     times = frame.assign(name=[datetime.time(hour=n % 20) for n in range(len(frame))])
     pq.write_table(pa.Table.from_pandas(times, preserve_index=False), tmp_path / "a.parquet")
-    code, told, _ = clean(
+    code, output, _ = clean(
         capsys, tmp_path / "a.parquet", "--dry-run", "--json", "--scheduler", scheduler
     )
     one = run(["clean", f"{tmp_path}/a.parquet", "--target", "label", "--dry-run", "--json"])
     assert code == one == 0
     theirs = json.loads(capsys.readouterr().out)
-    assert json.loads(told)["classes"] == theirs["classes"]
-    assert json.loads(told)["warnings"] == theirs["warnings"]
+    assert json.loads(output)["classes"] == theirs["classes"]
+    assert json.loads(output)["warnings"] == theirs["warnings"]
 
 
 def test_only_some_classes_and_a_dry_run(folder, scheduler, capsys):
-    code, told, _ = clean(
+    code, output, _ = clean(
         *(capsys, folder, "--dry-run", "--json", "--ignore", "name"),
         *("--only", "rare", "--scheduler", scheduler),
     )
     assert code == 0
-    roles = {one["label"]: one["role"] for one in json.loads(told)["classes"]}
+    roles = {one["label"]: one["role"] for one in json.loads(output)["classes"]}
     assert roles == {"rare": "strict", "usual": "untouched"}
 
 
@@ -224,8 +224,8 @@ class TestBadInput:
     """One sentence, before any work."""
 
     def refused(self, capsys, sentence, *arguments):
-        code, told, errors = clean(capsys, *arguments)
-        assert (code, told) == (2, "")
+        code, output, errors = clean(capsys, *arguments)
+        assert (code, output) == (2, "")
         assert sentence in errors
         assert errors.count("\n") == 1
 
