@@ -1,4 +1,4 @@
-"""Approximate neighbours: repeatable, as good as asked for, and with an error that is true."""
+"""Approximate neighbours: reproducible, with the recall asked for, and a correct error estimate."""
 
 import json
 import pickle
@@ -55,21 +55,21 @@ def cleaned(X, y, **settings):
 
 
 def same(left, right):
-    """Whether two records agree in every bit of every vote."""
+    """Return whether two records have equal decisions, and equal votes bit for bit."""
     return all(
         np.array_equal(getattr(left._votes, name), getattr(right._votes, name), equal_nan=True)
         for name in left._votes.__dataclass_fields__
     ) and np.array_equal(left._decisions.decision, right._decisions.decision)
 
 
-def test_it_finds_as_many_true_neighbours_as_it_was_asked_for(approximate):
+def test_the_recall_reaches_the_target(approximate):
     assert approximate._setting.engine == "approximate"
     assert approximate.accuracy.recall.value >= 0.985
     assert approximate.accuracy.sampled == 2000
 
 
-def test_the_error_that_is_measured_is_the_true_one(data, exact):
-    """Of six seeds' 95 % intervals at least four hold the truth."""
+def test_the_measured_error_is_correct(data, exact):
+    """At least four of six 95 % confidence intervals contain the true value."""
     held = {"votes": 0, "decisions": 0}
     for seed in range(6):
         found = cleaned(*data, engine=Approximate(recall=0.8), random_state=seed)
@@ -81,8 +81,8 @@ def test_the_error_that_is_measured_is_the_true_one(data, exact):
     assert min(held.values()) >= 4, held
 
 
-def test_the_sample_has_no_part_in_the_search():
-    """If rows of the sample were centres of cells, more of their neighbours would be found."""
+def test_the_search_does_not_depend_on_the_sample():
+    """If the sample provided the centres of cells, its recall would be higher."""
     X = np.random.default_rng(0).standard_normal((40_000, 10))
     labels = np.arange(40_000) % 4
     points = to_points(X, "euclidean")
@@ -96,30 +96,30 @@ def test_the_sample_has_no_part_in_the_search():
     assert measured == pytest.approx(others, abs=0.03)
 
 
-def test_votes_of_rows_with_all_their_neighbours_are_exact(exact, approximate):
+def test_most_votes_are_exact(exact, approximate):
     alike = approximate.confidence == exact.confidence
     assert alike.mean() > 0.8
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
-def test_five_runs_give_the_same_answer_whatever_the_number_of_cores(data, approximate, n_jobs):
+def test_results_are_reproducible_with_any_number_of_cores(data, approximate, n_jobs):
     for _ in range(3 if n_jobs == 1 else 2):
         assert same(cleaned(*data, engine="approximate", n_jobs=n_jobs), approximate)
 
 
-def test_another_seed_is_another_search(data, approximate):
+def test_another_seed_gives_another_result(data, approximate):
     other = cleaned(*data, engine="approximate", random_state=1)
     assert not same(other, approximate)
     assert abs(other.accuracy.recall.value - approximate.accuracy.recall.value) < 0.01
 
 
-def test_a_lower_target_is_met_with_less(data, approximate):
+def test_a_lower_target_gives_a_lower_recall(data, approximate):
     lower = cleaned(*data, engine=Approximate(recall=0.7))
     assert 0.69 <= lower.accuracy.recall.value < approximate.accuracy.recall.value
     assert lower.accuracy.decisions.value > approximate.accuracy.decisions.value
 
 
-def test_a_short_budget_allows_an_approximate_search_and_says_what_it_missed(data):
+def test_a_warning_reports_a_recall_that_a_short_budget_prevents(data):
     gmr = GMR(engine=Approximate(budget=1e-3, prefer_exact=True))
     with pytest.warns(UserWarning, match=r"recall=0.99 was not reached: .* true neighbours"):
         gmr.fit_resample(*data)
@@ -128,18 +128,18 @@ def test_a_short_budget_allows_an_approximate_search_and_says_what_it_missed(dat
     assert record.accuracy.met is False
 
 
-def test_an_approximate_search_stays_one_whatever_the_budget(data, approximate):
+def test_a_long_budget_does_not_change_an_approximate_search(data, approximate):
     assert same(cleaned(*data, engine=Approximate(budget=1e6)), approximate)
 
 
-def test_a_long_budget_is_spent_on_an_exact_search(data, exact):
+def test_a_long_budget_allows_an_exact_search_if_preferred(data, exact):
     record = cleaned(*data, engine=Approximate(budget=1e6, prefer_exact=True))
     assert record._setting.engine == "exact"
     assert record.accuracy is None
     assert same(record, exact)
 
 
-def test_who_wants_all_true_neighbours_gets_an_exact_search(data, exact):
+def test_a_recall_of_one_is_searched_exactly(data, exact):
     record = cleaned(*data, engine=Approximate(recall=1.0))
     assert record._setting.engine == "exact"
     assert same(record, exact)
@@ -152,17 +152,17 @@ def test_small_tables_are_searched_exactly():
     assert same(record, cleaned(X, y, engine="exact"))
 
 
-def test_duplicates_count_as_often_as_they_occur(data):
+def test_each_duplicate_counts_as_a_neighbour(data):
     X, y = data
     twice = np.repeat(X, 2, axis=0)
     record = cleaned(twice, np.repeat(y, 2), engine="approximate", n_neighbors=7)
     assert record._setting.engine == "approximate"
     assert record.accuracy.recall.value >= 0.985
-    # A row and its twin have the same neighbours but for each other.
+    # Duplicates have the same neighbours except for each other.
     assert (record.confidence[::2] == record.confidence[1::2]).mean() > 0.9
 
 
-def test_a_table_of_two_points_is_no_obstacle_and_one_of_one_point_is_refused():
+def test_two_distinct_points_are_accepted_and_a_single_one_is_rejected():
     y = (np.arange(20_000) % 10 == 0).astype(int)
     X = np.ones((20_000, 8))
     with pytest.raises(ValueError, match="every column of X is constant"):
@@ -171,7 +171,7 @@ def test_a_table_of_two_points_is_no_obstacle_and_one_of_one_point_is_refused():
     assert same(cleaned(X, y, engine="approximate"), cleaned(X, y, engine="exact"))
 
 
-def test_rows_without_direction_have_the_neighbours_that_the_cosine_gives_them(data):
+def test_zero_samples_have_exact_neighbours_under_the_cosine_metric(data):
     X, y = data[0].copy(), data[1]
     X[::7] = 0
     record = cleaned(X, y, engine="approximate", metric="cosine")
@@ -181,7 +181,7 @@ def test_rows_without_direction_have_the_neighbours_that_the_cosine_gives_them(d
     assert record.accuracy.recall.value >= 0.985
 
 
-def test_sparse_rows_are_searched_as_such():
+def test_sparse_matrices_are_searched():
     X, y = clusters(7000, columns=12)
     wide = sparse.random(7000, 900, density=0.004, random_state=0, format="csr")
     rows = sparse.hstack([sparse.csr_matrix(np.maximum(X, 0)), wide], format="csr")
@@ -198,7 +198,7 @@ def test_more_neighbours_than_a_cell_holds_are_found_in_others(data):
     assert record.accuracy.recall.value > 0.25
 
 
-def test_neighbours_that_are_a_large_part_of_all_points_are_searched_for_exactly():
+def test_the_search_is_exact_if_k_is_large_relative_to_the_number_of_points():
     rng = np.random.default_rng(0)
     X = np.repeat(rng.standard_normal((2600, 6)), 2, axis=0)
     y = (rng.random(len(X)) < 0.3).astype(int)
@@ -234,7 +234,7 @@ def test_points_far_from_the_origin_keep_their_neighbours(data, approximate):
         {"prefer_exact": True},
     ],
 )
-def test_options_out_of_range_are_refused_at_once(options):
+def test_options_out_of_range_are_rejected(options):
     with pytest.raises(ParameterError, match=next(iter(options))):
         Approximate(**options)
 
@@ -250,12 +250,12 @@ def test_options_out_of_range_are_refused_at_once(options):
         ({"engine": "approximate", "n_neighbors": 14_000}, "needs at least 14001 samples"),
     ],
 )
-def test_what_does_not_fit_is_refused_in_a_sentence(data, settings, words):
+def test_options_that_do_not_fit_are_rejected(data, settings, words):
     with pytest.raises(ValueError, match=words):
         GMR(**settings).fit_resample(*data)
 
 
-def test_a_library_that_is_missing_is_named_with_its_extra(small, monkeypatch):
+def test_the_error_names_a_missing_library_and_its_extra(small, monkeypatch):
     monkeypatch.setitem(sys.modules, "pynndescent", None)
     with pytest.raises(ValueError, match=r"needs pynndescent for metric='l1': .*rectifold\[ann\]"):
         GMR(engine="approximate", metric="l1").fit_resample(*small)
@@ -263,7 +263,7 @@ def test_a_library_that_is_missing_is_named_with_its_extra(small, monkeypatch):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("metric", ["manhattan", "correlation"])
-def test_other_metrics_are_searched_by_a_library(metric):
+def test_other_metrics_are_searched_with_pynndescent(metric):
     pytest.importorskip("pynndescent")
     X, y = clusters(8000, columns=12)
     record = cleaned(X, y, engine="approximate", metric=metric)
@@ -274,7 +274,7 @@ def test_other_metrics_are_searched_by_a_library(metric):
     assert same(record, cleaned(X, y, engine="approximate", metric=metric, n_jobs=2))
 
 
-def test_settings_that_share_a_search_are_recorded_as_if_they_did_not(data):
+def test_settings_that_share_a_search_have_the_records_of_separate_runs(data):
     settings = [{"gamma": 0.2}, {"n_neighbors": 5}]
     together = rectify_all(GMR(engine="approximate"), settings, *data)
     alone = [cleaned(*data, engine="approximate", **setting) for setting in settings]
@@ -282,11 +282,11 @@ def test_settings_that_share_a_search_are_recorded_as_if_they_did_not(data):
     assert together[1].accuracy == alone[1].accuracy
 
 
-# What is measured.
+# The measured accuracy.
 
 
 class Half:
-    """A search object that knows every other row only."""
+    """A search object that indexes every second sample only."""
 
     metric, n_neighbors = "euclidean", 16
 
@@ -304,16 +304,16 @@ def small():
     return clusters(3000, columns=6)
 
 
-def test_a_search_object_that_is_exact_is_found_to_be(small):
+def test_an_exact_search_object_has_a_recall_of_one(small):
     record = cleaned(*small, n_neighbors=NearestNeighbors(n_neighbors=16))
     assert record.accuracy.recall.value == 1
     assert record.accuracy.decisions.value == 0
-    # 2,000 rows without an error: less than 0.2 % of all have one.
+    # None of 2,000 samples differs, so less than 0.2 % of all do.
     assert record.accuracy.decisions.high < 0.002
     assert record.accuracy.met is None
 
 
-def test_a_search_object_that_misses_half_is_found_out(small):
+def test_the_recall_of_a_search_object_that_misses_half_is_measured(small):
     record = cleaned(*small, n_neighbors=Half())
     assert 0.4 < record.accuracy.recall.value < 0.6
     truth = cleaned(*small, engine="exact")
@@ -322,31 +322,31 @@ def test_a_search_object_that_misses_half_is_found_out(small):
 
 
 @pytest.mark.parametrize("metric", ["euclidean", "sqeuclidean", "cosine"])
-def test_every_metric_that_is_measured_is_measured_right(small, metric):
+def test_the_recall_is_measured_under_every_metric(small, metric):
     searching = NearestNeighbors(n_neighbors=16, metric=metric)
     record = cleaned(small[0] + 100, small[1], n_neighbors=searching)
     assert record.accuracy.recall.value > 0.999
 
 
 class Same(Half):
-    """A search object that knows one neighbour, and gives it again and again."""
+    """A search object that repeats one neighbour."""
 
     def kneighbors(self, X):
         distances, found = self.index.kneighbors(X)
         return distances[:, 1:2].repeat(16, axis=1), 2 * found[:, 1:2].repeat(16, axis=1)
 
 
-def test_the_same_neighbour_twice_is_one(small):
+def test_a_repeated_neighbour_counts_once(small):
     record = cleaned(*small, n_neighbors=Same())
     assert record.accuracy.recall.value <= 1 / 15
 
 
-def test_a_graph_has_no_points_by_which_to_measure(small):
+def test_the_accuracy_of_a_graph_is_not_measured(small):
     graph = NearestNeighbors(n_neighbors=16).fit(small[0]).kneighbors_graph(mode="distance")
     assert cleaned(graph, small[1], metric="precomputed").accuracy is None
 
 
-def test_other_thresholds_have_an_accuracy_of_their_own(small):
+def test_redecide_updates_the_accuracy(small):
     record = cleaned(*small, n_neighbors=Half())
     stricter = record.redecide(alpha=0.9)
     assert stricter.accuracy.recall == record.accuracy.recall
@@ -354,13 +354,13 @@ def test_other_thresholds_have_an_accuracy_of_their_own(small):
     assert pickle.loads(pickle.dumps(record)).accuracy == record.accuracy
 
 
-def test_the_record_tells_its_accuracy(small):
+def test_the_summary_contains_the_accuracy(small):
     record = cleaned(*small, n_neighbors=Half())
-    told = json.loads(json.dumps(record.summary()))["accuracy"]
-    assert told["recall"]["value"] == record.accuracy.recall.value
-    assert told["sampled"] == 2000
-    assert told["searched"] == 3000
-    assert in_words(told) in repr(record)
+    summary = json.loads(json.dumps(record.summary()))["accuracy"]
+    assert summary["recall"]["value"] == record.accuracy.recall.value
+    assert summary["sampled"] == 2000
+    assert summary["searched"] == 3000
+    assert in_words(summary) in repr(record)
     assert cleaned(*small).summary()["accuracy"] is None
 
 
@@ -373,11 +373,11 @@ def test_intervals_are_those_of_clopper_and_pearson():
         assert np.allclose((share.low, share.high), interval)
 
 
-def test_a_sample_of_all_rows_leaves_no_doubt():
+def test_a_sample_of_everything_has_no_interval():
     assert _share(np.array([0.5, 1.0]), 2) == Share(0.75, 0.75, 0.75)
 
 
-def test_little_is_not_written_as_none():
+def test_small_fractions_are_not_rounded_to_zero():
     assert [percent(share) for share in (0, 1e-6, 0.5, 0.99999, 1)] == [
         "0 %",
         "under 0.01 %",
@@ -387,24 +387,26 @@ def test_little_is_not_written_as_none():
     ]
 
 
-# Before long work.
+# Warnings before long work.
 
 
 @pytest.fixture
-def impatient(monkeypatch):
+def warn_early(monkeypatch):
     monkeypatch.setattr("rectifold._engines.exact.estimates.LONG", 0.0)
     monkeypatch.setattr("rectifold._engines.exact.estimates._WORTH_TIMING", 0.0)
 
 
-def test_a_long_exact_search_suggests_an_approximate_one(impatient):
+def test_a_long_exact_search_suggests_an_approximate_one(warn_early):
     gmr = GMR(n_jobs=2)
-    said = r"exact search will take about .* seconds?; .*engine='approximate' takes about .* second"
-    with pytest.warns(UserWarning, match=said):
+    match = (
+        r"exact search will take about .* seconds?; .*engine='approximate' takes about .* second"
+    )
+    with pytest.warns(UserWarning, match=match):
         gmr.fit_resample(*clusters(30_000))
     assert gmr.rectification_._setting.engine == "exact"
 
 
-def test_who_asks_for_an_exact_search_gets_one_without_a_word(impatient, data):
+def test_an_explicit_exact_search_does_not_warn(warn_early, data):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         GMR(engine="exact").fit_resample(*data)
@@ -425,7 +427,7 @@ def test_every_point_is_in_one_cell_and_no_cell_is_empty_or_huge():
     assert np.array_equal(np.repeat(np.arange(cells.n), cells.counts), cells.cell)
 
 
-def test_points_that_can_not_be_told_apart_stay_in_one_cell():
+def test_equal_points_do_not_make_splitting_fail():
     points = np.zeros((3000, 4), dtype=np.float32)
     with Workers(1) as workers:
         cells = gather(points, 20, np.random.default_rng(0), workers)

@@ -1,4 +1,4 @@
-"""The GPU engine: the CPU's answers to the last bit, on torch's CPU device and on a GPU."""
+"""The GPU engine gives the results of the CPU bit for bit, on torch's CPU device and on a GPU."""
 
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -30,11 +30,11 @@ from rectifold._core import device_arrays  # noqa: E402
 from rectifold._engines import gpu  # noqa: E402
 from rectifold._engines.gpu import certificates, devices, leaf_search, products, reductions  # noqa: E402
 
-#: Where tests run; those that are marked run on a GPU as well.
+#: Tests run on the CPU device, and with the marker `gpu` on a GPU.
 DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)]
-WAYS = ("as it is", "small leaves", "in double", "in pieces", "from the host")
-#: Tables on which ways differ: ties, duplicates, too coarse for single precision, many columns.
-TELLING = (
+MODES = ("default", "small leaves", "float64", "small pieces", "points on the host")
+#: Tables with ties, duplicates, values too close for single precision, and many columns.
+DIFFICULT = (
     "a grid",
     "every sample three times",
     "many features",
@@ -50,27 +50,27 @@ def on(device):
     return partial(gpu.propose, device=device)
 
 
-def go(way, monkeypatch):
-    """Take one of the ways through the engine, whatever the table's size."""
-    if way != "as it is":
+def set_mode(mode, monkeypatch):
+    """Make the engine take one of its code paths, for tables of any size."""
+    if mode != "default":
         monkeypatch.setattr(gpu, "LEAF", 32)
         monkeypatch.setattr(certificates, "_SMALL", 0)
-    if way == "in double":
+    if mode == "float64":
         monkeypatch.setattr(Rounding, "usable", False)
-    if way == "in pieces":
+    if mode == "small pieces":
         little = {"numbers": 1 << 16}
         monkeypatch.setattr(
             devices.Budget, "__init__", lambda self, where: vars(self).update(little, device=where)
         )
         monkeypatch.setattr(leaf_search, "_FEW", 1)
         monkeypatch.setattr(leaf_search, "_CROWD", 1)
-    if way == "from the host":
+    if mode == "points on the host":
         monkeypatch.setattr(devices, "free_bytes", lambda device: 0)
 
 
-@pytest.fixture(params=WAYS)
-def way(request, monkeypatch):
-    go(request.param, monkeypatch)
+@pytest.fixture(params=MODES)
+def mode(request, monkeypatch):
+    set_mode(request.param, monkeypatch)
     return request.param
 
 
@@ -78,20 +78,20 @@ def way(request, monkeypatch):
 @pytest.mark.parametrize("k", [1, 15, 40])
 @pytest.mark.parametrize("name", HARD)
 def test_neighbours_are_canonical_and_certificates_true(name, k, device, monkeypatch):
-    go("small leaves", monkeypatch)
+    set_mode("small leaves", monkeypatch)
     check(HARD[name], k, engine=on(device))
 
 
 @pytest.mark.parametrize("device", DEVICES)
-@pytest.mark.parametrize("name", TELLING)
-def test_so_they_are_whichever_way_is_taken(name, device, way):
+@pytest.mark.parametrize("name", DIFFICULT)
+def test_neighbours_are_canonical_in_all_modes(name, device, mode):
     check(HARD[name], 15, engine=on(device))
 
 
 @pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("name", HARD)
 def test_certificates_are_true_where_classes_are_apart(name, device, monkeypatch):
-    go("small leaves", monkeypatch)
+    set_mode("small leaves", monkeypatch)
     X = HARD[name]
     labels = (X[:, 0] > np.median(X[:, 0])).astype(np.intp)
     check(X, 5, engine=on(device), labels=labels)
@@ -100,7 +100,7 @@ def test_certificates_are_true_where_classes_are_apart(name, device, monkeypatch
 @pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("k", [1, 15, 200])
 @pytest.mark.parametrize("d", [2, 150])
-def test_cosine_neighbours_are_canonical_with_rows_that_have_no_direction(d, k, device):
+def test_cosine_neighbours_are_canonical_with_zero_samples(d, k, device):
     X = cloud(d=d)
     X[::7] = 0
     X[::5] *= 3
@@ -108,7 +108,7 @@ def test_cosine_neighbours_are_canonical_with_rows_that_have_no_direction(d, k, 
 
 
 @pytest.mark.parametrize("device", DEVICES)
-def test_fewer_rows_with_a_direction_than_neighbours(device):
+def test_fewer_nonzero_samples_than_neighbours(device):
     X = np.zeros((60, 4))
     X[:10] = cloud(10, 4)
     check(X, 15, "cosine", engine=on(device))
@@ -116,7 +116,7 @@ def test_fewer_rows_with_a_direction_than_neighbours(device):
 
 @pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("metric", ["euclidean", "sqeuclidean", "cosine"])
-def test_sparse_rows_give_what_dense_ones_give(metric, device):
+def test_sparse_and_dense_matrices_give_the_same_neighbours(metric, device):
     X = cloud(400, 200)
     X[np.abs(X) < 1] = 0
     dense, thin = (
@@ -129,13 +129,13 @@ def test_sparse_rows_give_what_dense_ones_give(metric, device):
 
 @pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("name", ["a grid", "every sample three times", "many features"])
-def test_all_other_rows_can_be_neighbours(name, device, way):
+def test_k_can_be_the_number_of_all_other_samples(name, device, mode):
     check(HARD[name][:50], 49, engine=on(device))
 
 
 @pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("classes", [2, 6])
-def test_many_rows_of_many_classes_and_most_of_them_certified(classes, device):
+def test_votes_are_exact_for_many_samples_most_of_them_certified(classes, device):
     rng = np.random.default_rng(3)
     centres = rng.normal(scale=6, size=(classes, 8))
     labels = rng.choice(
@@ -156,7 +156,7 @@ def test_many_rows_of_many_classes_and_most_of_them_certified(classes, device):
 @pytest.mark.parametrize(
     "name", ["car_eval_34", "solar_flare_m0", "ecoli", "abalone", "scene", "letter_img"]
 )
-def test_the_record_is_that_of_the_exact_engine_on_real_data(paper_data, name, scaled, device):
+def test_the_record_equals_that_of_the_exact_engine_on_real_data(paper_data, name, scaled, device):
     X, y = paper_data(name)
     X = StandardScaler().fit_transform(X) if scaled else X
     records = []
@@ -193,7 +193,7 @@ def in_one_piece(self, total, each, work):
 
 
 def fill_once(where, name, number, monkeypatch):
-    """Let a device be full when something is done for such a time; give the list of calls."""
+    """Let the given call of a function run out of memory; return the list of calls."""
     whole, calls = getattr(where, name), []
 
     def full(*given):
@@ -204,13 +204,13 @@ def fill_once(where, name, number, monkeypatch):
 
     monkeypatch.setattr(where, name, full)
     monkeypatch.setattr(devices.Budget, "pieces", in_one_piece)
-    # Another name of the CPU, so that home is not the host.
+    # Another name of the CPU, so that points are not stored on the host.
     monkeypatch.setattr(devices, "storage_device", lambda *_: torch.device("cpu:0"))
     return calls
 
 
 class TestMemory:
-    def test_work_that_does_not_fit_is_done_in_smaller_pieces(self, monkeypatch):
+    def test_work_that_does_not_fit_in_memory_is_split(self, monkeypatch):
         X, labels = cloud(3000, 10), np.arange(3000) % 2
         expected = search(on("cpu"), points_of(X), labels, 15)
         sizes, whole = [], products.product
@@ -228,7 +228,7 @@ class TestMemory:
         np.testing.assert_array_equal(found.indices, expected.indices)
         np.testing.assert_array_equal(found.distances, expected.distances)
 
-    def test_a_device_without_any_memory_is_named(self, monkeypatch):
+    def test_the_error_names_a_device_without_memory(self, monkeypatch):
         def never(left, right):
             raise torch.OutOfMemoryError("CUDA out of memory.")
 
@@ -240,9 +240,7 @@ class TestMemory:
         ("where", "name"),
         [(gpu, "_prepare"), (certificates.Certifier, "_mark"), (leaf_search, "roots")],
     )
-    def test_where_the_device_is_full_the_search_goes_on_with_points_on_the_host(
-        self, where, name, monkeypatch
-    ):
+    def test_points_are_stored_on_the_host_when_the_device_is_full(self, where, name, monkeypatch):
         X, labels = cloud(2000, 5), np.arange(2000) // 1000
         X[:1000] += 2
         calls = fill_once(where, name, 2 - (where is gpu), monkeypatch)
@@ -256,8 +254,8 @@ class TestMemory:
         ("where", "name", "number"),
         [(gpu, "_prepare", 1), (leaf_search, "roots", 2), (gpu, "ordered", 2)],
     )
-    def test_so_does_the_search_among_some_rows(self, where, name, number, monkeypatch):
-        # Some are found in double precision, before the others.
+    def test_a_search_among_some_falls_back_to_the_host(self, where, name, number, monkeypatch):
+        # Some neighbours are found in double precision, before the others.
         X = np.concatenate((HARD["tight clusters far apart"], cloud(300, 8) * 1e5))
         points, rows = points_of(X), np.arange(150, 600)
         expected = partial_search.nearest(points, 400, rows, 15, engine="exact")
@@ -292,12 +290,12 @@ class TestMemory:
 
 class TestPrecision:
     @pytest.mark.parametrize("device", DEVICES)
-    def test_products_are_in_full_precision_whatever_the_program_has_chosen(self, device):
+    def test_products_ignore_the_precision_setting_of_the_program(self, device):
         torch.set_float32_matmul_precision("medium")
         try:
             check(HARD["near-ties of single precision"], 15, engine=on(device))
             assert torch.get_float32_matmul_precision() == "medium"
-            # Also where the search is left before its end.
+            # Also if the search is abandoned.
             answers = on(device)(points_of(cloud()), np.arange(300) % 2, 15, n_jobs=None)
             next(answers)
             assert torch.get_float32_matmul_precision() == "medium"
@@ -306,14 +304,14 @@ class TestPrecision:
             torch.set_float32_matmul_precision("highest")
 
     @pytest.mark.parametrize("device", DEVICES)
-    def test_automatic_precision_and_gradients_are_left_out(self, device):
+    def test_autocast_does_not_apply(self, device):
         with torch.autocast(device, dtype=torch.bfloat16):
             check(HARD["near-ties of single precision"], 15, engine=on(device))
             assert torch.is_autocast_enabled(device)
 
     @pytest.mark.parametrize("device", DEVICES)
     @pytest.mark.parametrize("precision", ["tf32", "ieee"])
-    def test_a_setting_of_all_backends_is_taken_over_afterwards_as_before(self, precision, device):
+    def test_an_inherited_precision_setting_is_inherited_again_afterwards(self, precision, device):
         backend, whole = torch.backends.cuda.matmul, torch.backends
         before = whole.fp32_precision, backend.fp32_precision
         backend.fp32_precision = "none"
@@ -327,7 +325,7 @@ class TestPrecision:
             whole.fp32_precision, backend.fp32_precision = before
 
     @pytest.mark.parametrize("device", DEVICES)
-    def test_other_defaults_of_torch_change_nothing(self, device):
+    def test_results_do_not_depend_on_other_defaults_of_torch(self, device):
         X = HARD["near-ties of single precision"]
         torch.set_default_dtype(torch.float64)
         torch.use_deterministic_algorithms(True, warn_only=True)
@@ -339,7 +337,7 @@ class TestPrecision:
             torch.use_deterministic_algorithms(False)
 
     @pytest.mark.parametrize("device", DEVICES)
-    def test_searches_in_several_threads_keep_the_precision_of_each_other(self, device):
+    def test_concurrent_searches_keep_full_precision(self, device):
         torch.set_float32_matmul_precision("medium")
         X = HARD["near-ties of single precision"]
         try:
@@ -350,7 +348,7 @@ class TestPrecision:
             torch.set_float32_matmul_precision("highest")
 
     @pytest.mark.gpu
-    def test_square_roots_and_quotients_are_those_of_the_cpu(self):
+    def test_square_roots_and_quotients_equal_those_of_the_cpu(self):
         squares = np.random.default_rng(0).random((1_000_000, 3)) ** 4
         tensor = torch.from_numpy(squares).cuda()
         np.testing.assert_array_equal(tensor.sqrt().cpu().numpy(), np.sqrt(squares))
@@ -359,7 +357,7 @@ class TestPrecision:
 
     @pytest.mark.gpu
     @pytest.mark.parametrize("d", [1, 13, 32, 54, 300])
-    def test_the_fused_kernels_reduce_as_torch_does(self, d, monkeypatch):
+    def test_fused_kernels_and_torch_give_the_same_result(self, d, monkeypatch):
         pytest.importorskip("triton")
         X = np.round(cloud(4000, d) * 4) / 4
         labels = (X[:, 0] > 1).astype(np.intp)
@@ -372,23 +370,23 @@ class TestPrecision:
 
 
 class TestChoice:
-    def test_a_gpu_is_asked_for_where_there_is_none(self, monkeypatch):
+    def test_an_error_is_raised_if_there_is_no_gpu(self, monkeypatch):
         monkeypatch.setattr(devices, "find_accelerator", lambda: None)
         with pytest.raises(ValueError, match="engine='gpu' found no GPU that torch can use"):
             GMR(engine="gpu").fit_resample(*load_wine_quality(return_X_y=True))
 
     @pytest.mark.parametrize("name", ["cuda:99", "nonsense", 99, np.int64(99), "meta"])
-    def test_a_device_that_is_not_there_is_named(self, name):
+    def test_the_error_names_a_device_that_does_not_exist(self, name):
         with pytest.raises(ValueError, match="is not a device that torch can use here: it sees"):
             GMR(engine=GPU(name)).fit_resample(*load_wine_quality(return_X_y=True))
 
-    def test_other_metrics_are_not_for_the_gpu(self):
+    def test_other_metrics_are_rejected(self):
         with pytest.raises(ValueError, match="can't search with metric='manhattan'"):
             GMR(engine=GPU("cpu"), metric="manhattan").fit_resample(
                 *load_wine_quality(return_X_y=True)
             )
 
-    def test_without_torch_one_sentence_says_what_to_install(self, monkeypatch):
+    def test_without_torch_the_error_says_what_to_install(self, monkeypatch):
         for name in [name for name in sys.modules if name.startswith("rectifold._engines.gpu")]:
             monkeypatch.delitem(sys.modules, name)
         monkeypatch.delattr("rectifold._engines.gpu")
@@ -397,18 +395,18 @@ class TestChoice:
             GMR(engine="gpu").fit_resample(*load_wine_quality(return_X_y=True))
 
     @pytest.mark.parametrize(
-        ("rows", "there", "expected"),
+        ("n_samples", "has_gpu", "expected"),
         [(1000, True, "exact"), (200_000, True, "gpu"), (200_000, False, "exact")],
     )
-    def test_auto_takes_a_gpu_where_it_pays(self, rows, there, expected, monkeypatch):
-        monkeypatch.setattr(torch.cuda, "is_available", lambda: there)
+    def test_auto_chooses_a_gpu_if_it_is_faster(self, n_samples, has_gpu, expected, monkeypatch):
+        monkeypatch.setattr(torch.cuda, "is_available", lambda: has_gpu)
         monkeypatch.setattr(devices, "find", lambda name: torch.device("cpu"))
-        points = Points(np.zeros((rows, 20)), "euclidean")
+        points = Points(np.zeros((n_samples, 20)), "euclidean")
         assert choose("auto", points)[1] == expected
-        assert choose("auto", Points(sparse.csr_array((rows, 20)), "euclidean"))[1] == "exact"
+        assert choose("auto", Points(sparse.csr_array((n_samples, 20)), "euclidean"))[1] == "exact"
         assert choose("auto", Points(points.values, "manhattan"))[1] == "scikit-learn"
 
-    def test_all_settings_of_a_path_share_a_search_on_the_device(self):
+    def test_many_settings_share_a_search_on_the_device(self):
         X, y = load_wine_quality(return_X_y=True)
         settings = [{}, {"n_neighbors": 5}, {"class_weight": "balanced"}]
         mine = rectify_all(GMR(engine=GPU("cpu")), settings, X, y)
@@ -426,27 +424,27 @@ class TestChoice:
         np.testing.assert_array_equal(*scores)
 
 
-def without(X, every):
+def with_zero_samples(X, every):
     X = X.copy()
     X[::every] = 0
     return X
 
 
-#: Tables of which a part is looked at, and their metrics.
+#: Tables for searches among some samples, and their metrics.
 IN_PARTS = {
     "a cloud": (cloud(), "euclidean"),
     "ties and duplicates": (np.round(cloud(400, 3)), "euclidean"),
     "ties and duplicates, squared": (np.round(cloud(400, 3)), "sqeuclidean"),
-    "many rows": (np.round(cloud(5000, 4), 1), "euclidean"),
+    "many samples": (np.round(cloud(5000, 4), 1), "euclidean"),
     "many features": (cloud(200, 150), "sqeuclidean"),
-    "one row": (cloud(1, 2), "euclidean"),
-    "few rows": (cloud(6, 2), "euclidean"),
-    "equal rows": (np.ones((50, 3)), "euclidean"),
+    "one sample": (cloud(1, 2), "euclidean"),
+    "few samples": (cloud(6, 2), "euclidean"),
+    "equal samples": (np.ones((50, 3)), "euclidean"),
     "directions": (np.round(cloud(400, 3)) + 0.5, "cosine"),
-    "rows without a direction": (without(np.round(cloud(400, 3)), 5), "cosine"),
-    "few rows with a direction": (np.eye(40)[:, :5], "cosine"),
-    "no row with a direction": (np.zeros((20, 3)), "cosine"),
-    "thin rows": (sparse.csr_array(np.round(cloud(200, 8) / 2)), "euclidean"),
+    "zero samples": (with_zero_samples(np.round(cloud(400, 3)), 5), "cosine"),
+    "few nonzero samples": (np.eye(40)[:, :5], "cosine"),
+    "only zero samples": (np.zeros((20, 3)), "cosine"),
+    "sparse": (sparse.csr_array(np.round(cloud(200, 8) / 2)), "euclidean"),
 } | {
     name: (HARD[name], "euclidean")
     for name in (
@@ -461,14 +459,14 @@ IN_PARTS = {
 
 
 def compare_nearest(points, targets, rows, k, device):
-    """Compare neighbours among some rows with those of the exact engine, however far they are."""
+    """Compare neighbours among some samples with those of the exact engine, within a distance."""
     here = {"engine": "gpu", "device": device}
     indices, distances = partial_search.nearest(points, targets, rows, k, engine="exact")
     found = partial_search.nearest(points, targets, rows, k, **here)
     np.testing.assert_array_equal(found[0], indices)
     np.testing.assert_array_equal(found[1], distances)
     rng = np.random.default_rng(targets)
-    # Exactly as far as one of them is, and less: too little for all, or for any.
+    # The distance of one of the neighbours, less, and zero.
     within = distances[np.arange(len(rows)), rng.integers(0, k, len(rows))]
     finite = np.isfinite(within)
     within[finite] *= rng.choice([1, 0.3, 0], finite.sum(), p=[0.8, 0.1, 0.1])
@@ -476,18 +474,16 @@ def compare_nearest(points, targets, rows, k, device):
     useful = distances <= within[:, None]
     np.testing.assert_array_equal(found[0][useful], indices[useful])
     np.testing.assert_array_equal(found[1][useful], distances[useful])
-    # What is given besides is farther.
+    # All other results are farther.
     beyond = np.broadcast_to(within[:, None], useful.shape)[~useful]
     assert (found[1][~useful] > beyond).all()
 
 
-class TestParts:
+class TestSearchAmongSome:
     @pytest.mark.parametrize("device", DEVICES)
     @pytest.mark.parametrize("name", IN_PARTS)
-    def test_neighbours_among_some_rows_are_those_of_the_exact_engine(
-        self, name, device, monkeypatch
-    ):
-        go("small leaves", monkeypatch)
+    def test_neighbours_equal_those_of_the_exact_engine(self, name, device, monkeypatch):
+        set_mode("small leaves", monkeypatch)
         X, metric = IN_PARTS[name]
         points = comparable(X, metric)
         rng = np.random.default_rng(0)
@@ -499,17 +495,17 @@ class TestParts:
     @pytest.mark.parametrize("device", DEVICES)
     @pytest.mark.parametrize(
         "name",
-        ["ties and duplicates", "rows without a direction", "near-ties of single precision"],
+        ["ties and duplicates", "zero samples", "near-ties of single precision"],
     )
-    def test_so_they_are_whichever_way_is_taken(self, name, device, way):
+    def test_neighbours_among_some_samples_are_exact_in_all_modes(self, name, device, mode):
         X, metric = IN_PARTS[name]
         points = comparable(X, metric)
         compare_nearest(points, points.n // 2, np.arange(points.n // 3, points.n), 15, device)
 
     @pytest.mark.parametrize("device", DEVICES)
-    def test_every_row_is_answered_for_once_and_with_targets_alone(self, device, monkeypatch):
-        go("in pieces", monkeypatch)
-        X = without(np.round(cloud(400, 3)), 5)
+    def test_every_sample_is_answered_once_with_targets_only(self, device, monkeypatch):
+        set_mode("small pieces", monkeypatch)
+        X = with_zero_samples(np.round(cloud(400, 3)), 5)
         rows, within = np.arange(50, 400, 2), np.resize([0, 0.1, np.inf], 175)
         proposals = list(
             gpu.propose_among(comparable(X, "cosine"), 100, rows, 5, within=within, device=device)
@@ -519,7 +515,7 @@ class TestParts:
         assert max(proposal.candidates.max(initial=0) for proposal in proposals) < 100
 
     @pytest.mark.parametrize("device", DEVICES)
-    def test_distances_come_from_the_device_in_order_be_they_few_or_many(self, device):
+    def test_distances_come_sorted_from_the_device(self, device):
         points, rows, k = points_of(np.round(cloud(400, 3))), np.arange(100, 400), 5
         indices, distances = partial_search.nearest(points, 200, rows, k, engine="exact")
         for within in (None, distances[:, 2], distances[:, 2] / 4):
@@ -535,7 +531,7 @@ class TestParts:
             assert (counts.min() < k) == (within is not None)
 
     @pytest.mark.parametrize("device", DEVICES)
-    def test_products_are_in_full_precision_between_which_the_program_has_its_own(self, device):
+    def test_precision_settings_are_restored_between_answers(self, device):
         points = points_of(HARD["near-ties of single precision"])
         rows = np.arange(100, 300)
         expected = partial_search.nearest(points, 200, rows, 15, engine="exact")
@@ -557,10 +553,10 @@ class TestParts:
 
     @pytest.mark.parametrize("device", DEVICES)
     @pytest.mark.parametrize(
-        "name", [name for name in IN_PARTS if name not in ("one row", "many rows")]
+        "name", [name for name in IN_PARTS if name not in ("one sample", "many samples")]
     )
-    def test_certificates_are_true_and_only_of_the_class(self, name, device, monkeypatch):
-        go("small leaves", monkeypatch)
+    def test_certificates_are_true_and_only_for_the_class(self, name, device, monkeypatch):
+        set_mode("small leaves", monkeypatch)
         X, metric = IN_PARTS[name]
         points = comparable(X, metric)
         X = X.toarray() if sparse.issparse(X) else X
@@ -575,7 +571,7 @@ class TestParts:
 
     @pytest.mark.parametrize("device", DEVICES)
     @pytest.mark.parametrize("friends", [200, 3000])
-    def test_rows_among_their_own_hold_certificates_be_they_few_or_many(self, friends, device):
+    def test_separated_samples_hold_certificates(self, friends, device):
         X = cloud(6000, 3)
         X[:friends] += 100
         held = partial_search.certified(
@@ -584,7 +580,7 @@ class TestParts:
         np.testing.assert_array_equal(held, np.arange(6000) < friends)
 
 
-def spoilt_cell(X, value):
+def with_value(X, value):
     X = X.clone()
     X[3, 2] = value
     return X
@@ -598,7 +594,7 @@ class TestDeviceArrays:
 
     @pytest.fixture(params=DEVICES)
     def device(self, request, monkeypatch):
-        """Take tensors of the CPU for those of a device, where there is no other."""
+        """Treat tensors of the CPU as those of a device if there is no GPU."""
         if request.param == "cpu":
 
             def is_tensor(X):
@@ -611,7 +607,7 @@ class TestDeviceArrays:
 
     @pytest.mark.parametrize("metric", ["euclidean", "cosine"])
     @pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
-    def test_a_tensor_comes_back_as_a_tensor_with_the_same_rows(self, wines, device, metric, dtype):
+    def test_a_tensor_is_returned_as_a_tensor_of_kept_samples(self, wines, device, metric, dtype):
         X, y = wines
         tensor = torch.from_numpy(X).to(device, dtype)
         labels = torch.from_numpy((y == y[0]).astype(np.int64)).to(device)
@@ -623,9 +619,9 @@ class TestDeviceArrays:
         np.testing.assert_array_equal(
             gmr.rectification_.confidence, expected.rectification_.confidence
         )
-        for one in (rows, kept):
-            assert isinstance(one, torch.Tensor)
-            assert one.device.type == device
+        for output in (rows, kept):
+            assert isinstance(output, torch.Tensor)
+            assert output.device.type == device
         assert rows.dtype == dtype
         assert torch.equal(rows, tensor[gmr.sample_indices_])
         assert torch.equal(kept, labels[gmr.sample_indices_])
@@ -640,7 +636,7 @@ class TestDeviceArrays:
         ],
         ids=["with gradients", "by columns", "integers", "half precision"],
     )
-    def test_tensors_of_all_kinds_are_cleaned_as_their_numbers_are(self, wines, device, made):
+    def test_tensors_of_all_types_are_cleaned_like_arrays(self, wines, device, made):
         X, y = wines
         tensor = made(torch.from_numpy(X).to(device))
         expected = GMR(engine="exact").fit(X, y)
@@ -650,7 +646,7 @@ class TestDeviceArrays:
         np.testing.assert_array_equal(gmr.sample_indices_, expected.sample_indices_)
         assert rows.dtype == tensor.dtype
 
-    def test_a_device_without_room_for_a_copy_leaves_the_points_on_the_host(
+    def test_points_stay_on_the_host_if_the_device_can_not_hold_a_copy(
         self, wines, device, monkeypatch
     ):
         X, y = wines
@@ -669,7 +665,7 @@ class TestDeviceArrays:
         gmr.fit_resample(torch.from_numpy(X).to(device), y)
         np.testing.assert_array_equal(gmr.sample_indices_, expected.sample_indices_)
 
-    def test_rows_without_direction_are_settled_on_the_host(self, wines, device):
+    def test_zero_samples_are_settled_on_the_host(self, wines, device):
         X, y = wines
         X = X.copy()
         X[::50] = 0
@@ -680,10 +676,10 @@ class TestDeviceArrays:
         np.testing.assert_array_equal(gmr.sample_indices_, expected.sample_indices_)
 
     @pytest.mark.parametrize(
-        ("spoilt", "message"),
+        ("change", "message"),
         [
-            (lambda X: spoilt_cell(X, np.nan), "column 2 of X holds missing or inf"),
-            (lambda X: spoilt_cell(X, np.inf), "column 2 of X holds missing or inf"),
+            (lambda X: with_value(X, np.nan), "column 2 of X holds missing or inf"),
+            (lambda X: with_value(X, np.inf), "column 2 of X holds missing or inf"),
             (lambda X: X[:, 0], "X must have two dimensions, and has 1"),
             (lambda X: X[:, :0], "it needs samples and features"),
             (lambda X: X.to(torch.complex128), "complex numbers"),
@@ -692,20 +688,20 @@ class TestDeviceArrays:
             (lambda X: X * 1e160, "values beyond 1e"),
         ],
     )
-    def test_bad_tensors_get_a_sentence(self, wines, device, spoilt, message):
+    def test_invalid_tensors_are_rejected(self, wines, device, change, message):
         X, y = wines
         with pytest.raises(ValueError, match=message):
-            GMR(engine=GPU(device)).fit_resample(spoilt(torch.from_numpy(X).to(device)), y)
+            GMR(engine=GPU(device)).fit_resample(change(torch.from_numpy(X).to(device)), y)
 
     @pytest.mark.parametrize(
         "setting", [{"engine": "exact"}, {"space": StandardScaler()}, {"metric": "manhattan"}]
     )
-    def test_what_works_on_the_host_alone_refuses_a_tensor(self, wines, device, setting):
+    def test_options_that_need_the_host_reject_a_tensor(self, wines, device, setting):
         X, y = wines
         with pytest.raises(ValueError, match="X is on a GPU"):
             GMR(**setting).fit_resample(torch.from_numpy(X).to(device), y)
 
-    def test_without_torch_an_array_on_a_gpu_gets_a_sentence(self, wines, monkeypatch):
+    def test_without_torch_an_array_on_a_gpu_is_rejected(self, wines, monkeypatch):
         class Array:
             shape = (4898, 11)
             __cuda_array_interface__: ClassVar[dict] = {}
@@ -716,12 +712,12 @@ class TestDeviceArrays:
             GMR().fit_resample(Array(), wines[1])
 
     @pytest.mark.parametrize("standard", [False, True])
-    @pytest.mark.parametrize("speaks", [False, True])
-    def test_arrays_of_other_libraries_come_back_as_such(
-        self, wines, standard, speaks, monkeypatch
+    @pytest.mark.parametrize("imports", [False, True])
+    def test_arrays_of_other_libraries_are_returned_as_such(
+        self, wines, standard, imports, monkeypatch
     ):
         class Array:
-            """Speaks DLPack as an array on a device does."""
+            """An array on a device that supports DLPack."""
 
             def __init__(self, values):
                 self.values = values
@@ -739,7 +735,7 @@ class TestDeviceArrays:
                     return module
 
         module = type(sys)("elsewhere")
-        if speaks:
+        if imports:
             module.from_dlpack = lambda tensor: Array(tensor)
         monkeypatch.setitem(sys.modules, "elsewhere", type(sys)("empty") if standard else module)
         Array.__module__ = "elsewhere.arrays"
@@ -747,12 +743,12 @@ class TestDeviceArrays:
         X, y = wines
         gmr = GMR(engine=GPU("cpu"))
         rows, _ = gmr.fit_resample(Array(torch.from_numpy(X)), y)
-        assert isinstance(rows, Array if speaks else torch.Tensor)
-        values = rows.values if speaks else rows
+        assert isinstance(rows, Array if imports else torch.Tensor)
+        values = rows.values if imports else rows
         np.testing.assert_array_equal(values.numpy(), X[gmr.sample_indices_])
 
 
-def test_neighbours_that_come_out_of_order_are_put_in_order():
+def test_unsorted_neighbours_are_sorted():
     points = points_of(cloud(20, 2))
     rows, k = np.arange(5), 3
     right = search(exact.propose, points, np.arange(20) % 2, k)

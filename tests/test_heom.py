@@ -1,4 +1,4 @@
-"""The codes of a table, and the HEOM distances that follow from them."""
+"""HEOMSpace: codes of a table, and the HEOM distances that follow from them."""
 
 import datetime as dt
 import pickle
@@ -41,14 +41,14 @@ def encode(X):
 
 
 def distances_of_codes(codes, categorical):
-    """Return the distances of all pairs of rows, from their codes."""
+    """Return the distances of all pairs of samples, from their codes."""
     gaps = np.abs(codes[:, None] - codes[None])
     gaps[..., categorical] = np.where(np.isnan(gaps), np.nan, gaps != 0)[..., categorical]
     return np.sqrt((np.where(np.isnan(gaps), 1, gaps) ** 2).sum(axis=2))
 
 
 def distance_of_cells(first, second, ranges):
-    """Return the distance of two rows of Python objects, by the book."""
+    """Return the distance of two rows of Python objects, by the definition of HEOM."""
     total = 0.0
     for a, b, range_ in zip(first, second, ranges, strict=True):
         if a is None or b is None:
@@ -61,9 +61,9 @@ def distance_of_cells(first, second, ranges):
 
 
 def distances_of_cells(cells):
-    """Return the distances of all pairs of rows of a table, by the book.
+    """Return the distances of all pairs of rows of a table, by the definition of HEOM.
 
-    Constant columns are left out, as HEOMSpace does: only the mark of an empty one would count.
+    Constant columns are excluded, as in HEOMSpace.
     """
     kept, ranges = [], []
     for column in cells.values():
@@ -81,13 +81,13 @@ def distances_of_cells(cells):
 
 
 @pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
-def test_distances_from_the_codes_are_those_by_the_book(frame):
+def test_distances_follow_the_definition(frame):
     codes, space = encode(frame(CELLS))
     assert distances_of_codes(codes, space.categorical_) == pytest.approx(distances_of_cells(CELLS))
 
 
 @pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
-def test_every_one_of_many_categories_counts(frame):
+def test_all_of_many_categories_count(frame):
     rng = np.random.default_rng(0)
     cells = {
         "many": [f"c{code}" for code in rng.integers(0, 60, 150)],
@@ -113,7 +113,7 @@ SCHEMA = {"number": pl.Float64, "text": pl.String, "flag": pl.Boolean, "day": pl
 
 @given(rows=ROWS)
 @settings(max_examples=60, deadline=None)
-def test_distances_are_those_by_the_book_whatever_the_cells(rows):
+def test_distances_follow_the_definition_for_all_cells(rows):
     rows = [(*row, i) for i, row in enumerate([*rows, rows[0]])]
     frame = pl.DataFrame(rows, SCHEMA, orient="row")
     expected = distances_of_cells(dict(zip(SCHEMA, zip(*rows, strict=True), strict=True)))
@@ -126,7 +126,7 @@ def test_distances_are_those_by_the_book_whatever_the_cells(rows):
 # Numbers and dates.
 
 
-def test_numbers_and_dates_become_shares_of_their_range():
+def test_numbers_and_dates_are_scaled_by_their_range():
     days = ["2024-01-01", "2024-01-11", "2024-01-06", None]
     codes, space = encode(pl.DataFrame({"a": [2, 4, None, 3], "b": days}))
     assert codes[:, 0].tolist()[:2] == [0, 1]
@@ -135,7 +135,7 @@ def test_numbers_and_dates_become_shares_of_their_range():
     assert space.columns_ == {"a": "number", "b": "date"}
 
 
-def test_new_numbers_may_leave_the_range_and_stay_finite():
+def test_numbers_in_transform_may_be_out_of_range_and_are_finite():
     space = HEOMSpace().fit([[1.0], [2], [5]])
     assert space.transform([[-3], [3], [9]]).ravel().tolist() == [-1, 0.5, 2]
     tiny = HEOMSpace().fit([[0.0], [5e-324]])
@@ -143,7 +143,7 @@ def test_new_numbers_may_leave_the_range_and_stay_finite():
     assert np.isfinite((codes[0] - codes[1]) ** 2).all()
 
 
-def test_infinities_lie_at_the_ends_of_the_range():
+def test_infinities_are_at_the_ends_of_the_range():
     values = np.array([[0.0], [4], [np.inf], [-np.inf], [1]])
     codes, space = encode(values)
     assert codes.ravel().tolist() == [0, 1, 1, 0, 0.25]
@@ -151,14 +151,14 @@ def test_infinities_lie_at_the_ends_of_the_range():
 
 
 @pytest.mark.parametrize("values", [[5, np.inf, -np.inf], [5, 5, np.inf], [-np.inf, 5, 5]])
-def test_one_number_lies_half_way_between_the_infinities(values):
+def test_a_single_number_is_half_way_between_the_infinities(values):
     codes, space = encode(np.array(values, dtype=float)[:, None])
     ends = {5: 0.5, np.inf: 1, -np.inf: 0}
     assert codes.ravel().tolist() == [ends[value] for value in values]
     assert space.transform([[77], [None]])[0] == 0.5
 
 
-def test_nothing_but_infinities_and_gaps_still_has_two_ends():
+def test_infinities_and_missing_values_alone_are_scaled():
     codes, _ = encode(np.array([[np.inf], [-np.inf], [np.nan]]))
     assert codes[:2].ravel().tolist() == [1, 0]
     assert np.isnan(codes[2, 0])
@@ -199,7 +199,7 @@ def test_booleans_and_categoricals_are_categories():
     assert space.transform(pd.DataFrame({"a": [False], "b": [12.0]})).tolist() == [[0, 0]]
 
 
-def test_categories_never_seen_differ_from_all_others():
+def test_unknown_categories_differ_from_all_others():
     space = HEOMSpace().fit(pl.DataFrame({"a": ["u", "v", None]}))
     codes = space.transform(pl.DataFrame({"a": ["z", "v", "x", "z", None, "u"]})).ravel()
     assert np.array_equal(codes, [3, 1, 2, 3, np.nan, 0], equal_nan=True)
@@ -216,7 +216,7 @@ def test_identifiers_and_free_text_count():
 # Columns.
 
 
-def test_there_is_one_column_for_each_that_is_not_constant():
+def test_the_output_has_one_column_for_each_that_is_not_constant():
     codes, space = encode(pl.DataFrame(CELLS))
     kinds = ["number"] * 2 + ["category"] * 2 + ["date"] * 2 + ["category"] + ["constant"] * 2
     assert list(space.columns_.values()) == kinds
@@ -230,7 +230,7 @@ def test_there_is_one_column_for_each_that_is_not_constant():
     assert codes.flags.c_contiguous
 
 
-def test_one_value_with_gaps_is_not_constant():
+def test_one_value_with_missing_values_is_not_constant():
     codes, space = encode(pl.DataFrame({"a": [7, None, 7], "b": ["u", "u", None]}))
     assert space.columns_ == {"a": "number", "b": "category"}
     assert np.isnan(codes).tolist() == [[0, 0], [1, 0], [0, 1]]
@@ -239,7 +239,7 @@ def test_one_value_with_gaps_is_not_constant():
 
 def test_pandas_polars_arrow_and_lists_give_the_same_codes_bit_for_bit():
     expected, _ = encode(pl.DataFrame(CELLS))
-    coats = {
+    containers = {
         "pandas": pd.DataFrame(CELLS),
         "pandas objects": pd.DataFrame({k: pd.Series(v, dtype=object) for k, v in CELLS.items()}),
         "pandas nullable": pd.DataFrame(CELLS).convert_dtypes(),
@@ -249,7 +249,7 @@ def test_pandas_polars_arrow_and_lists_give_the_same_codes_bit_for_bit():
         "object array": np.array(list(CELLS.values()), dtype=object).T,
         "list of lists": [list(row) for row in zip(*CELLS.values(), strict=True)],
     }
-    for name, X in coats.items():
+    for name, X in containers.items():
         assert np.array_equal(encode(X)[0], expected, equal_nan=True), name
 
 
@@ -260,7 +260,7 @@ def test_numpy_dates_and_signalling_nans_among_objects_are_read():
     assert np.array_equal(codes, [[0, np.nan], [1, 0], [np.nan, 1]], equal_nan=True)
 
 
-def test_columns_are_matched_by_name_or_else_by_position():
+def test_columns_are_matched_by_name_and_arrays_by_position():
     frame = pd.DataFrame(CELLS)
     codes, space = encode(frame)
     shuffled = frame[frame.columns[::-1]].assign(more=1)
@@ -276,23 +276,23 @@ def test_columns_are_matched_by_name_or_else_by_position():
     ("known", "new"),
     [([1, 2], ["abc"]), (["31/12/2024", "30/12/2024"], ["soon"]), (["a", "b"], [dt.date.today()])],
 )
-def test_cells_that_cannot_be_read_as_at_fit_are_refused(known, new):
+def test_values_that_can_not_be_read_as_in_fit_are_rejected(known, new):
     space = HEOMSpace().fit(pl.DataFrame({"a": known}))
     with pytest.raises(ValueError, match=r"Column 'a' was a .* in fit, and its values can't be"):
         space.transform(pl.DataFrame({"a": new}))
 
 
-def test_a_table_that_tells_no_rows_apart_is_refused():
+def test_a_table_of_constants_is_rejected():
     with pytest.raises(
         ValueError, match=r"distinguishes its 2 sample.*all columns are constant or empty\."
     ):
         HEOMSpace().fit(pl.DataFrame({"a": [1, 1], "b": [None, None]}))
 
 
-# A good citizen of scikit-learn.
+# Compatibility with scikit-learn.
 
 
-def test_scikit_learn_finds_nothing_to_complain_about():
+def test_the_estimator_checks_of_scikit_learn_pass():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         results = check_estimator(HEOMSpace(), on_fail=None, on_skip=None)
@@ -308,27 +308,27 @@ def test_it_has_no_parameters_clones_pickles_and_names_its_output():
     assert pickle.loads(pickle.dumps(space)).transform(frame).equals(output)
 
 
-def test_before_fit_there_is_nothing_to_ask_for():
+def test_an_unfitted_space_raises_not_fitted_error():
     assert not hasattr(HEOMSpace(), "categorical_")
     for method in (HEOMSpace().get_feature_names_out, lambda: HEOMSpace().transform([[1]])):
         with pytest.raises(NotFittedError):
             method()
 
 
-def test_a_second_fit_forgets_the_first():
+def test_a_second_fit_replaces_the_first():
     space = HEOMSpace().fit(pd.DataFrame(CELLS)).fit([[1], [2]])
     assert space.columns_ == {"x0": "number"}
     assert space.categorical_.tolist() == [False]
     assert not hasattr(space, "feature_names_in_")
 
 
-def test_the_module_names_neither_pandas_nor_polars_among_its_imports():
+def test_the_module_does_not_import_pandas_or_polars():
     module = sys.modules["rectifold.preprocessing._heom"]
     assert not {"pandas", "pd", "polars", "pl", "pyarrow"} & set(vars(module))
 
 
 @pytest.mark.parametrize("library", [pd.DataFrame, pl.DataFrame])
-def test_gmr_votes_by_the_distances_by_the_book(library):
+def test_gmr_votes_with_the_distances_of_the_definition(library):
     rng = np.random.default_rng(3)
     n = 120
     y = (np.arange(n) % 4 == 0).astype(int)

@@ -1,4 +1,4 @@
-"""What a messy table looks like to the neighbour search."""
+"""TableSpace: messy tables as points."""
 
 import datetime as dt
 import pickle
@@ -71,7 +71,7 @@ def column(values, **settings):
     ]
 
 
-# The same table in every coat.
+# The same table in every container.
 
 
 def test_each_column_gets_its_kind():
@@ -81,7 +81,7 @@ def test_each_column_gets_its_kind():
 def test_pandas_polars_arrow_and_lists_give_the_same_points_bit_for_bit():
     expected = points_of(pl.DataFrame(CELLS))
     frame = pd.DataFrame(CELLS)
-    coats = {
+    containers = {
         "pandas": frame,
         "pandas objects": pd.DataFrame({k: pd.Series(v, dtype=object) for k, v in CELLS.items()}),
         "pandas nullable": frame.convert_dtypes(),
@@ -95,7 +95,7 @@ def test_pandas_polars_arrow_and_lists_give_the_same_points_bit_for_bit():
         "object array": np.array(list(CELLS.values()), dtype=object).T,
         "list of lists": [list(row) for row in zip(*CELLS.values(), strict=True)],
     }
-    for name, X in coats.items():
+    for name, X in containers.items():
         assert np.array_equal(points_of(X), expected), name
 
 
@@ -123,7 +123,7 @@ def test_decimals_dates_times_zones_and_durations_agree_between_pandas_and_polar
     assert np.array_equal(space.transform(polars), points_of(pd.DataFrame(cells)))
 
 
-def test_a_time_zone_changes_nothing_but_the_instant():
+def test_the_same_instants_in_other_time_zones_give_the_same_points():
     utc = pd.Series(pd.to_datetime(["2024-01-01", "2024-02-01", "2024-03-05"], utc=True))
     paris = utc.dt.tz_convert("Europe/Paris")
     assert np.array_equal(points_of(utc.to_frame("a")), points_of(paris.to_frame("a")))
@@ -136,7 +136,7 @@ def test_numbers_in_an_array_are_named_by_position():
     assert not hasattr(space, "feature_names_in_")
 
 
-def test_arrays_of_text_booleans_and_dates_are_read_as_such():
+def test_arrays_of_text_booleans_and_dates_are_read():
     texts = np.array([["a", "1"], ["b", "2.5"], ["nan", "7"]])
     assert fit(texts).columns_ == {"x0": "category", "x1": "number"}
     assert fit(np.array([[True], [False]])).columns_ == {"x0": "category"}
@@ -189,13 +189,13 @@ def test_columns_may_be_named_by_integers():
         (["", None, np.nan, pd.NaT, pd.NA], "constant"),
     ],
 )
-def test_the_kind_follows_from_all_cells_of_the_column(values, kind):
+def test_the_kind_depends_on_all_cells_of_the_column(values, kind):
     rest = np.arange(len(values))
     space = fit(pd.DataFrame({"a": pd.Series(values, dtype=object), "rest": rest}))
     assert space.columns_["a"] == kind
 
 
-def test_all_ways_of_missing_agree():
+def test_all_representations_of_missing_values_are_equal():
     points, kind = column(["", "  ", "NaN", None, pd.NA, np.nan, pd.NaT, "a", "b", "c"])
     assert kind == "category"
     assert len(np.unique(points, axis=0)) == 4
@@ -220,13 +220,13 @@ def test_categoricals_of_intervals_and_of_timestamps_are_read():
     assert fit(pd.DataFrame({"a": stamps})).columns_ == {"a": "date"}
 
 
-def test_dates_in_text_lie_where_the_same_dates_in_a_date_column_lie():
+def test_dates_in_text_equal_those_in_a_date_column():
     days = ["2024-01-31", "2024-02-01", None, "2023-12-05"]
     text = pl.DataFrame({"a": days})
     assert np.array_equal(points_of(text), points_of(text.with_columns(pl.col("a").str.to_date())))
 
 
-def test_day_and_month_are_not_mixed_up_within_a_column():
+def test_day_and_month_have_one_order_within_a_column():
     assert find_dates(["03/04/2024", "31/12/2024"])[0] == "%d/%m/%Y"
     assert find_dates(["03/04/2024", "12/31/2024"])[0] == "%m/%d/%Y"
     assert find_dates([*(["03/04/2024"] * 99), "31/31/2024"]) == (None, None)
@@ -240,7 +240,7 @@ def test_seconds_count_from_the_epoch_of_unix():
     assert as_seconds(dt.datetime(1970, 1, 1, 1, 0, 5, tzinfo=zone)) == 5
 
 
-def test_identifiers_are_left_out_with_one_warning_that_names_them():
+def test_one_warning_names_the_identifiers_that_are_excluded():
     frame = pl.DataFrame(
         {
             "Name": [f"person {i}" for i in range(50)],
@@ -266,7 +266,7 @@ def test_a_small_table_has_no_identifiers():
     assert fit(pl.DataFrame({"a": [f"person {i}" for i in range(20)]})).columns_["a"] == "category"
 
 
-def test_the_share_of_distinct_values_that_makes_an_identifier_can_be_chosen():
+def test_identifier_share_decides_what_is_an_identifier():
     frame = pl.DataFrame({"shop": [f"shop {i % 21}" for i in range(50)], "age": range(50)})
     with pytest.warns(UserWarning, match="'shop'"):
         TableSpace(identifier_share=0.4).fit(frame)
@@ -296,7 +296,7 @@ def test_one_cell_in_ten_may_be_other_text_among_numbers(other):
 
 
 @pytest.mark.parametrize("word", ["?", "n/a", " NA ", "NULL", "None", "<NA>", "-", "unknown", "."])
-def test_words_for_what_is_missing_may_be_in_any_number_of_cells(word):
+def test_words_for_missing_values_may_be_in_any_number_of_cells(word):
     frame, expected = dirty(DIGITS, *[word] * 30)
     with pytest.warns(UserWarning, match="read as numbers, with other text as missing"):
         space = TableSpace().fit(frame)
@@ -322,7 +322,7 @@ def test_columns_with_other_text_are_named_in_one_warning_with_the_most_frequent
         space.transform(frame)
 
 
-def test_long_text_is_cut_short_in_the_warning():
+def test_long_text_is_shortened_in_the_warning():
     with pytest.warns(UserWarning, match=r"such as 'x+\.\.\.x+'\)$") as record:
         TableSpace().fit(dirty(DIGITS, "x" * 500)[0])
     assert len(str(record[0].message)) < 100
@@ -356,7 +356,7 @@ def test_categoricals_with_a_few_words_stay_categories():
     assert fit(frame).columns_ == {"a": "category"}
 
 
-def test_other_text_in_a_new_table_is_missing_where_it_was_missing_at_fit():
+def test_other_text_in_transform_is_missing_if_it_was_in_fit():
     frame, expected = dirty(DIGITS, "?")
     with pytest.warns(UserWarning, match=OTHER_TEXT):
         space = TableSpace().fit(frame)
@@ -366,7 +366,7 @@ def test_other_text_in_a_new_table_is_missing_where_it_was_missing_at_fit():
     assert np.array_equal(points, expected[[9, 9, 9]])
 
 
-def test_other_text_in_a_new_table_is_missing_in_clean_numbers_beside_a_number_at_least():
+def test_other_text_in_transform_is_missing_if_there_are_numbers():
     for known in ([1, 2, 9], ["1", "2", "9"]):
         space = fit(pl.DataFrame({"a": known}))
         with pytest.warns(UserWarning, match=OTHER_TEXT + r"'a' \(such as 'abc'\)"):
@@ -388,9 +388,7 @@ def test_other_text_in_a_new_table_is_missing_in_clean_numbers_beside_a_number_a
         (["1,234", "999", "2,000"], [1234, 999, 2000]),
     ],
 )
-def test_commas_are_decimal_where_one_cell_shows_it_and_separate_thousands_otherwise(
-    texts, numbers
-):
+def test_commas_are_decimal_if_one_cell_shows_it_and_separate_thousands_otherwise(texts, numbers):
     for order in (1, -1):
         points, kind = column(texts[::order])
         assert kind == "number"
@@ -404,7 +402,7 @@ def test_commas_are_decimal_where_one_cell_shows_it_and_separate_thousands_other
         (["1,5", "2,25"], [1.5, 2.25], "1,234.50"),
     ],
 )
-def test_the_more_frequent_of_two_ways_with_commas_wins(values, numbers, other):
+def test_the_more_frequent_meaning_of_commas_is_used(values, numbers, other):
     frame = pl.DataFrame({"a": [*values * 10, other]})
     with pytest.warns(UserWarning, match=f"such as '{other}'"):
         points = TableSpace().fit_transform(frame)
@@ -416,7 +414,7 @@ def test_other_text_with_commas_stays_text(texts):
     assert column(texts)[1] == "category"
 
 
-def test_what_commas_are_is_decided_at_fit():
+def test_the_meaning_of_commas_is_determined_in_fit():
     decimal = fit(pl.DataFrame({"a": ["1,5", "1,0", "2,0"]}))
     assert decimal.transform(pl.DataFrame({"a": ["1,500", "1.5"]})).tolist() == [[0], [0]]
     grouped = fit(pl.DataFrame({"a": ["1,500", "1,000", "2,000"]}))
@@ -454,16 +452,16 @@ def test_numpy_dates_and_durations_among_objects_are_dates():
             assert np.array_equal(points, column(python_cells)[0])
 
 
-def test_the_word_nan_is_missing_whatever_its_sign():
+def test_the_word_nan_is_missing_with_any_sign():
     points, kind = column(["1", "2", "-nan", "+NaN", "nan"])
     assert kind == "number"
     assert points[2:, 1].tolist() == [1, 1, 1]
 
 
-# Geometry of numbers.
+# Coordinates of numbers.
 
 
-def test_robust_scaling_squashes_a_heavy_tail_and_keeps_the_middle():
+def test_robust_scaling_clips_a_heavy_tail_and_keeps_the_middle():
     values = np.r_[np.linspace(-2, 2, 101), 1e12, -1e12]
     points = points_of(values[:, None]).ravel()
     z = values / np.subtract(*np.quantile(values, [0.75, 0.25]))
@@ -471,7 +469,7 @@ def test_robust_scaling_squashes_a_heavy_tail_and_keeps_the_middle():
     assert np.abs(points).max() <= 3
 
 
-def test_infinities_lie_at_the_ends_of_the_scale():
+def test_infinities_are_at_the_ends_of_the_scale():
     values = np.array([[0.0], [1], [2], [np.inf], [-np.inf], [3]])
     assert points_of(values)[3:5].ravel().tolist() == [3, -3]
 
@@ -485,7 +483,7 @@ def test_columns_of_mostly_zeros_fall_back_to_wider_quantiles():
         assert points[-1, 0] == 0
 
 
-def test_missing_numbers_lie_at_the_median_and_are_marked():
+def test_missing_numbers_are_at_the_median_and_have_an_indicator():
     values = np.array([[1.0], [2], [np.nan], [9]])
     space = fit(values)
     assert space.get_feature_names_out().tolist() == ["x0", "x0_missing"]
@@ -494,18 +492,18 @@ def test_missing_numbers_lie_at_the_median_and_are_marked():
     assert points[1].tolist() == [0, 0]
 
 
-def test_one_number_or_nothing_is_told_apart_by_the_mark_alone():
+def test_a_constant_with_missing_values_becomes_the_indicator_only():
     space = fit(np.array([[7.0], [np.nan], [7]]))
     assert space.columns_ == {"x0": "number"}
     assert space.transform([[7], [None], [1e9]]).tolist() == [[0, 0], [0, 1], [0, 0]]
 
 
-def test_numbers_missing_for_the_first_time_lie_at_the_median():
+def test_numbers_missing_only_in_transform_are_at_the_median():
     space = fit(np.array([[1.0], [2], [9]]))
     assert space.transform([[None], [2]]).tolist() == [[0], [0]]
 
 
-# Geometry of categories.
+# Coordinates of categories.
 
 
 @pytest.mark.parametrize("categories", [2, 3, 9])
@@ -516,7 +514,7 @@ def test_any_two_categories_are_at_distance_one(categories):
     assert points.shape[1] == (1 if categories == 2 else categories)
 
 
-def test_missing_is_a_category_of_its_own_however_rare():
+def test_missing_values_are_a_category_even_if_rare():
     values = [f"c{i}" for i in range(30) for _ in range(5)] + [None, None, "rare"]
     points, _ = column(values, max_categories=3)
     assert points.shape[1] == 4
@@ -524,7 +522,7 @@ def test_missing_is_a_category_of_its_own_however_rare():
     assert distance(points, -1, -2) == pytest.approx(1)
 
 
-def test_rare_categories_count_as_one():
+def test_rare_categories_are_merged():
     frame = pl.DataFrame({"a": list("aaabbbcde")})
     space = fit(frame, max_categories=3)
     assert space.get_feature_names_out().tolist() == ["a_a", "a_b", "a_infrequent"]
@@ -533,14 +531,14 @@ def test_rare_categories_count_as_one():
     assert distance(points, 0, -1) == pytest.approx(1)
 
 
-def test_a_new_category_is_one_of_the_rare_ones():
+def test_an_unknown_category_equals_the_rare_ones():
     space = fit(pl.DataFrame({"a": list("aaabbbcde")}), max_categories=3)
     points = space.transform(pl.DataFrame({"a": ["never", "c", None]}))
     assert np.array_equal(points[0], points[1])
     assert np.array_equal(points[0], points[2])
 
 
-def test_a_new_category_is_as_near_to_each_known_one_where_none_is_rare():
+def test_an_unknown_category_is_equally_far_from_all_if_none_is_rare():
     for known in (["a", "b"], ["a", "b", "c"]):
         space = fit(pl.DataFrame({"a": known}))
         points = space.transform(pl.DataFrame({"a": ["never", *known]}))
@@ -549,7 +547,7 @@ def test_a_new_category_is_as_near_to_each_known_one_where_none_is_rare():
         assert gaps.pop() > 0.4
 
 
-def test_numbers_match_the_categories_they_were_at_fit():
+def test_numbers_in_transform_match_categories_in_fit():
     space = fit(pd.DataFrame({"a": pd.Categorical([1, 2, 3])}))
     as_numbers = space.transform(pd.DataFrame({"a": [1.0, 2.0, 3.0]}))
     assert np.array_equal(as_numbers, space.transform(pl.DataFrame({"a": ["1", "2", "3"]})))
@@ -561,10 +559,10 @@ def test_names_of_coordinates_are_all_different():
     assert names == ["a_missing", "a_missing_", "a_x", "a_missing__"]
 
 
-# New tables.
+# Tables in transform.
 
 
-def test_columns_are_matched_by_name_and_further_ones_are_ignored():
+def test_columns_are_matched_by_name_and_others_are_ignored():
     frame = pd.DataFrame(CELLS)
     space = fit(frame)
     shuffled = frame[frame.columns[::-1]].assign(more=1)
@@ -583,7 +581,7 @@ def test_an_array_is_matched_by_position():
         space.transform([[1]])
 
 
-def test_a_lacking_column_is_named():
+def test_the_error_names_missing_columns():
     space = fit(pd.DataFrame({"a": [1, 2], "b": [3, 4], "c": [5, 6]}))
     with pytest.raises(ValueError, match="X is missing columns that were seen in fit: 'a', 'c'"):
         space.transform(pd.DataFrame({"b": [1]}))
@@ -601,7 +599,7 @@ def test_a_lacking_column_is_named():
         (["a", "b"], [dt.date(2024, 1, 1)]),
     ],
 )
-def test_cells_that_cannot_be_read_as_at_fit_are_refused(known, new):
+def test_values_that_can_not_be_read_as_in_fit_are_rejected(known, new):
     space = fit(pl.DataFrame({"a": known}))
     with pytest.raises(ValueError, match=r"Column 'a' was a .* in fit, and its values can't be"):
         space.transform(pl.DataFrame({"a": new}))
@@ -620,7 +618,7 @@ def test_cells_of_another_type_with_the_same_meaning_are_accepted():
         assert np.array_equal(words.transform(nothing.cast(dtype)), words.transform(nothing))
 
 
-# Refusals.
+# Errors.
 
 
 @pytest.mark.parametrize(
@@ -633,49 +631,49 @@ def test_cells_of_another_type_with_the_same_meaning_are_accepted():
         pd.DataFrame({"fine": [1, 2], "bad": pd.period_range("2024", periods=2, freq="M")}),
     ],
 )
-def test_nested_and_foreign_cells_are_refused_by_column_and_type(frame):
+def test_the_error_names_the_column_and_type_of_nested_and_unknown_objects(frame):
     with pytest.raises(ValueError, match=r"Column 'bad' holds objects of type '\w+'.*drop it, or"):
         TableSpace().fit(frame)
 
 
 @pytest.mark.parametrize("X", [[1, 2], np.arange(3), np.zeros((2, 2, 2)), [[1, 2], [3]]])
-def test_what_is_not_a_table_is_refused(X):
+def test_input_that_is_not_two_dimensional_is_rejected(X):
     with pytest.raises(ValueError, match="X must be 2-D"):
         TableSpace().fit(X)
 
 
 @pytest.mark.parametrize("X", [sparse.eye(3, format="csr"), pl.LazyFrame({"a": [1]}), "text", 3])
-def test_lazy_and_sparse_tables_are_refused(X):
+def test_lazy_and_sparse_tables_are_rejected(X):
     with pytest.raises(TypeError, match=f"X is a {type(X).__name__}, and must be a DataFrame"):
         TableSpace().fit(X)
 
 
-def test_columns_of_the_same_name_are_refused():
+def test_columns_of_the_same_name_are_rejected():
     with pytest.raises(ValueError, match=r"several columns of the same name.*'a' 2 times"):
         TableSpace().fit(pd.DataFrame([[1, 2]], columns=["a", "a"]))
 
 
 @pytest.mark.parametrize("X", [pl.DataFrame({"a": []}), pd.DataFrame({"a": []}), np.zeros((0, 3))])
-def test_a_table_without_rows_is_refused(X):
+def test_a_table_without_samples_is_rejected(X):
     with pytest.raises(ValueError, match=r"0 sample\(s\)"):
         TableSpace().fit(X)
 
 
-def test_a_table_that_tells_no_rows_apart_is_refused():
+def test_a_table_of_constants_is_rejected():
     with pytest.raises(ValueError, match="X has no column that distinguishes its 2 sample"):
         TableSpace().fit(pl.DataFrame({"a": [1, 1], "b": [None, None]}))
 
 
 @pytest.mark.parametrize("wrong", [{"max_categories": 1}, {"identifier_share": 1.5}])
-def test_a_wrong_parameter_is_named(wrong):
+def test_the_error_names_an_invalid_parameter(wrong):
     with pytest.raises(ValueError, match=f"The '{next(iter(wrong))}' parameter of TableSpace"):
         TableSpace(**wrong).fit([[1], [2]])
 
 
-# A good citizen of scikit-learn.
+# Compatibility with scikit-learn.
 
 
-def test_scikit_learn_finds_nothing_to_complain_about():
+def test_the_estimator_checks_of_scikit_learn_pass():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         results = check_estimator(TableSpace(), on_fail=None, on_skip=None)
@@ -690,18 +688,18 @@ def test_it_clones_pickles_and_names_its_output():
     assert pickle.loads(pickle.dumps(space)).transform(frame).equals(output)
 
 
-def test_a_second_fit_forgets_the_first():
+def test_a_second_fit_replaces_the_first():
     space = fit(pd.DataFrame(CELLS)).fit([[1], [2]])
     assert space.columns_ == {"x0": "number"}
     assert not hasattr(space, "feature_names_in_")
 
 
-def test_the_module_names_neither_pandas_nor_polars_among_its_imports():
+def test_the_module_does_not_import_pandas_or_polars():
     module = sys.modules["rectifold.preprocessing._table_space"]
     assert not {"pandas", "pd", "polars", "pl", "pyarrow"} & set(vars(module))
 
 
-def test_python_types_fall_into_families():
+def test_families_of_python_types():
     types = [
         bool,
         np.bool_,
@@ -721,7 +719,7 @@ def test_python_types_fall_into_families():
     assert [family_of(type_) for type_ in types] == families
 
 
-def test_text_that_is_no_number_is_parsed_as_nan():
+def test_text_that_is_not_a_number_is_parsed_as_nan():
     assert [parse_number(text) for text in ("1", "-inf", "1e-3")] == [1, -np.inf, 1e-3]
     assert np.isnan([parse_number(text) for text in ("x", "1_2", "1,5", "")]).all()
 
@@ -756,7 +754,7 @@ def table(rows):
 @given(rows=ROWS)
 @settings(max_examples=60, deadline=None)
 @pytest.mark.filterwarnings("ignore:read as numbers")
-def test_points_are_finite_whatever_the_cells(rows):
+def test_points_are_finite_for_all_cells(rows):
     points = TableSpace().fit_transform(table(rows))
     assert np.isfinite(points).all()
     assert np.abs(points).max() <= 3
@@ -765,7 +763,7 @@ def test_points_are_finite_whatever_the_cells(rows):
 @given(rows=ROWS)
 @settings(max_examples=40, deadline=None)
 @pytest.mark.filterwarnings("ignore:read as numbers")
-def test_pandas_and_polars_agree_whatever_the_cells(rows):
+def test_pandas_and_polars_agree_for_all_cells(rows):
     frame = table(rows)
     expected = TableSpace().fit_transform(frame)
     assert np.array_equal(TableSpace().fit_transform(frame.to_pandas()), expected)
@@ -774,7 +772,7 @@ def test_pandas_and_polars_agree_whatever_the_cells(rows):
 @given(rows=ROWS, data=st.data())
 @settings(max_examples=40, deadline=None)
 @pytest.mark.filterwarnings("ignore:read as numbers")
-def test_permuted_rows_give_permuted_points(rows, data):
+def test_permuted_samples_give_permuted_points(rows, data):
     frame = table(rows)
     order = data.draw(st.permutations(range(len(frame))))
     space, permuted = TableSpace().fit(frame), TableSpace().fit(frame[order])
@@ -785,7 +783,7 @@ def test_permuted_rows_give_permuted_points(rows, data):
 
 @given(texts=st.lists(st.none() | st.sampled_from("abcdefg"), min_size=2, max_size=30))
 @settings(max_examples=60, deadline=None)
-def test_rows_that_differ_in_one_category_are_at_distance_one(texts):
+def test_samples_that_differ_in_one_category_are_at_distance_one(texts):
     frame = pl.DataFrame({"a": texts, "b": range(len(texts))}, {"a": pl.String, "b": pl.Int64})
     space = fit(frame)
     points = space.transform(frame.with_columns(b=pl.lit(0)))
