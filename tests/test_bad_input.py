@@ -1,4 +1,4 @@
-"""Bad input gets one clear sentence that says what was wrong and what would be right."""
+"""Errors for bad input: one sentence that says what is wrong and what would be right."""
 
 import datetime
 
@@ -66,7 +66,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("name", WRONG)
-def test_wrong_data_is_refused_in_a_sentence(name):
+def test_wrong_data_is_an_error_in_one_sentence(name):
     rows, labels, message = WRONG[name]
     with pytest.raises((ValueError, TypeError), match=f"(?s){message}") as caught:
         GMR().fit_resample(rows, labels)
@@ -97,18 +97,18 @@ def test_wrong_data_is_refused_in_a_sentence(name):
         ("sampling_strategy", len),
     ],
 )
-def test_wrong_parameters_are_refused_by_name(parameter, value):
+def test_wrong_parameters_are_named(parameter, value):
     with pytest.raises(ValueError, match=f"'{parameter}' parameter of GMR must be"):
         GMR(**{parameter: value}).fit_resample(X, y)
 
 
-def test_an_unknown_engine_is_refused_with_the_known_ones():
+def test_the_error_for_an_unknown_engine_lists_the_known_ones():
     with pytest.raises(ValueError, match=r"engine='quantum' is not known; there are 'auto', .*"):
         GMR(engine="quantum").fit_resample(X, y)
 
 
 @pytest.mark.parametrize("alpha", [-0.01, 1.01])
-def test_redeciding_with_a_threshold_out_of_range_is_refused(alpha):
+def test_redeciding_with_a_threshold_out_of_range_is_an_error(alpha):
     gmr = GMR()
     gmr.fit_resample(X, y)
     with pytest.raises(ValueError, match=r"alpha=.* must be in \[0, 1\]"):
@@ -116,17 +116,17 @@ def test_redeciding_with_a_threshold_out_of_range_is_refused(alpha):
 
 
 @pytest.mark.parametrize("metric", ["mahalanobis", "seuclidean"])
-def test_a_metric_that_needs_parameters_is_refused_with_the_way_out(metric):
+def test_a_metric_with_parameters_needs_a_search_object(metric):
     with pytest.raises(ValueError, match="NearestNeighbors\\(n_neighbors=16"):
         GMR(metric=metric).fit_resample(X, y)
 
 
-def test_an_empty_strategy_is_refused():
+def test_an_empty_strategy_is_an_error():
     with pytest.raises(ValueError, match="names no class"):
         GMR(sampling_strategy=[]).fit_resample(X, y)
 
 
-def test_a_row_without_any_value_is_refused():
+def test_a_sample_without_any_value_is_an_error():
     rows = X.copy()
     rows[3] = np.nan
     with pytest.raises(ValueError, match="sample 3 of X has no value at all"):
@@ -135,6 +135,6 @@ def test_a_row_without_any_value_is_refused():
         GMR(metric="nan_euclidean").fit_resample(sparse.csr_matrix(X), y)
 
 
-def test_an_unknown_metric_is_refused():
+def test_an_unknown_metric_is_an_error():
     with pytest.raises(ValueError, match="metric='as the crow flies' is not known"):
         GMR(metric="as the crow flies").fit_resample(X, y)

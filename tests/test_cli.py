@@ -20,9 +20,10 @@ pytest.importorskip("typer")
 pytest.importorskip("rich")
 
 import rectifold  # noqa: E402
-from rectifold import GMR, __version__, cli  # noqa: E402
+from rectifold import GMR, GPU, Approximate, __version__, cli  # noqa: E402
 from rectifold._core.errors import Param, ParameterError, ParameterWarning  # noqa: E402
 from rectifold.cli.clean import ADDED_COLUMNS  # noqa: E402
+from rectifold.cli.clean_report import as_command  # noqa: E402
 from rectifold.cli.commands import clean as clean_command  # noqa: E402
 from rectifold.cli.errors import sentence_of, visible  # noqa: E402
 
@@ -159,6 +160,33 @@ class TestClean:
         }
         facts = json.loads(out)
         assert {name: facts[name] for name in expected} == expected
+
+    @pytest.mark.parametrize(
+        ("options", "engine"),
+        [
+            ("--engine approximate", "approximate"),
+            ("--engine approximate --recall 0.9", Approximate(recall=0.9)),
+            (
+                "--engine approximate --budget 5.0 --prefer-exact",
+                Approximate(budget=5.0, prefer_exact=True),
+            ),
+            ("--engine gpu --device cpu", GPU(device="cpu")),
+        ],
+    )
+    def test_options_of_engines_reach_the_sampler_and_the_command_in_a_report(
+        self, clean, monkeypatch, options, engine
+    ):
+        requests = []
+
+        def stop(request):
+            requests.append(request)
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr("rectifold._engines.check_engine", lambda _: None)
+        monkeypatch.setattr("rectifold.cli.commands.clean_file", stop)
+        assert clean(*options.split())[0] == 130
+        assert requests[0].settings["engine"] == engine
+        assert " ".join(as_command(requests[0])).endswith(options)
 
     def test_only_names_the_classes_that_may_change(self, clean):
         facts = json.loads(clean("--json", "--only", "rare", "--only", "common")[1])

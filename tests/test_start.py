@@ -1,4 +1,4 @@
-"""The newcomer's path: every snippet of docs/start.md does what the page says, copied as it is."""
+"""Every snippet of docs/start.md runs as it is and prints what the page shows."""
 
 import os
 import re
@@ -16,15 +16,15 @@ BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```$", (ROOT / "docs" / "start.md").read_
 
 
 def steps():
-    """Give every block of code, with the text that the page shows after it, if any."""
+    """Yield every block of code with the output that the page shows after it, if any."""
     following = [*BLOCKS[1:], ("", "")]
-    for (language, code), (then, shown) in zip(BLOCKS, following, strict=True):
+    for (language, code), (next_language, text) in zip(BLOCKS, following, strict=True):
         if language in ("sh", "python"):
-            yield language, code, shown if then == "text" else ""
+            yield language, code, text if next_language == "text" else ""
 
 
 def run(language, code, folder, path):
-    """Run a block as one who copies it would, and give what it printed."""
+    """Run a block of code in a shell or in Python, and return its output."""
     command = (
         ["bash", "-e", "-c", code] if language == "sh" else ["python", "-W", "error", "-c", code]
     )
@@ -38,11 +38,11 @@ def run(language, code, folder, path):
 
 
 def follow(folder, path):
-    """Take all steps but the first, which installs."""
-    for language, code, shown in list(steps())[1:]:
-        printed = " ".join(run(language, code, folder, path).split())
-        assert " ".join(shown.split()) in printed
-    assert {"cleaned.csv", "removed.csv", "report.html"} <= {one.name for one in folder.iterdir()}
+    """Run all steps but the first, which installs the package."""
+    for language, code, expected in list(steps())[1:]:
+        output = " ".join(run(language, code, folder, path).split())
+        assert " ".join(expected.split()) in output
+    assert {"cleaned.csv", "removed.csv", "report.html"} <= {file.name for file in folder.iterdir()}
 
 
 def test_the_page_shows_what_its_snippets_print(tmp_path):
@@ -50,7 +50,7 @@ def test_the_page_shows_what_its_snippets_print(tmp_path):
 
 
 @pytest.mark.slow
-def test_the_path_from_nothing_but_a_checkout(tmp_path):
+def test_the_page_works_in_a_new_environment(tmp_path):
     checkout = tmp_path / "rectifold"
     ignored = shutil.ignore_patterns(".venv", "build", ".git", "results")
     shutil.copytree(ROOT, checkout, ignore=ignored)
