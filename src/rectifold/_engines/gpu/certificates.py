@@ -22,7 +22,7 @@ _SMALL, _PART = 4096, 0.1
 
 @dataclass(slots=True, eq=False)
 class SearchState:
-    """What is known of every point, by place; stored on the home device."""
+    """Bounds of the distances of every point, by place; stored on the home device."""
 
     #: Upper bound of the squared distance of the k-th nearest sample.
     bounds: Tensor
@@ -93,7 +93,7 @@ class Certifier:
         return kth_at_least(found, self.k)
 
     def _prefiltered(self, places: Tensor, others: Tensor) -> Tensor:
-        """Return the places without those for which a few leaves show that there is no hope."""
+        """Return the places without those whose certificate a few leaves show to be unlikely."""
         frame = self.frame
 
         def search(part: slice) -> tuple[Tensor, int]:
