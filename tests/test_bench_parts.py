@@ -138,7 +138,7 @@ def test_a_wrong_data_set_gets_the_nearest_and_the_list(tmp_path):
     with pytest.raises(BenchError, match=r"'ecolli'; did you mean 'ecoli'\? There are 'ecoli', "):
         bench.paper_sources(["ecolli"])
     sources = bench.paper_sources(["ecoli", "oil"], tmp_path / "none")
-    with pytest.raises(ParameterError, match=r"are not under .*: ecoli, oil; allow their down"):
+    with pytest.raises(ParameterError, match=r"are not under .*: ecoli, oil; pass download to"):
         fetch(sources, download=False)
     assert not (tmp_path / "none").exists()
 

@@ -1,4 +1,4 @@
-"""The store of an experiment: what is written stays, what is not ours is not touched."""
+"""The store of an experiment: rows are never lost, and files of others are left alone."""
 
 import json
 
@@ -36,14 +36,14 @@ def test_rows_come_back_bit_for_bit_and_sorted(store):
     assert not store.journal.exists()
 
 
-def test_a_row_is_there_before_the_run_ends(store):
+def test_a_row_can_be_read_before_the_run_ends(store):
     with store.writing():
         store.add(row())
         assert len(Store(store.folder).read()) == 1
         assert store.journal.exists()
 
 
-def test_a_line_cut_short_by_a_kill_is_forgotten_and_all_others_stay(store):
+def test_a_line_cut_short_by_a_kill_is_dropped_and_all_others_are_kept(store):
     with store.writing():
         store.add(row(1))
     lines = [json.dumps({"format": FORMAT}), json.dumps(row(2)), json.dumps(row(3))[:20]]
@@ -54,7 +54,7 @@ def test_a_line_cut_short_by_a_kill_is_forgotten_and_all_others_stay(store):
     assert list(store.read()["seed"]) == [1, 2, 3]
 
 
-def test_killed_between_moving_the_journal_and_removing_it_nothing_is_doubled(store):
+def test_a_kill_between_merging_and_removing_the_journal_doubles_no_row(store):
     with store.writing():
         store.add(row(1))
         store.add(row(2))
@@ -106,13 +106,13 @@ def test_a_journal_of_something_else_is_refused_and_left_alone(store, line):
     assert store.journal.read_text() == f"{line}\n"
 
 
-def test_text_that_is_no_unicode_is_kept_by_its_codes(store):
+def test_text_that_is_not_valid_unicode_is_stored_by_its_codes(store):
     with store.writing():
         store.add(row(error="half of a pair: \ud800"))
     assert store.read()["error"].iloc[0] == "half of a pair: \\ud800"
 
 
-def test_a_parquet_file_that_is_no_store_is_refused_and_left_alone(store):
+def test_a_parquet_file_that_is_not_a_store_is_refused_and_left_alone(store):
     store.folder.mkdir()
     pd.DataFrame({"a": [1]}).to_parquet(store.results)
     with pytest.raises(BenchError, match="rectifold bench did not write"), store.writing():
@@ -123,7 +123,7 @@ def test_a_parquet_file_that_is_no_store_is_refused_and_left_alone(store):
     assert store.results.read_bytes() == b"no parquet"
 
 
-def test_a_file_is_no_store(tmp_path):
+def test_a_file_in_place_of_a_store_is_refused(tmp_path):
     (tmp_path / "file").touch()
     for folder in (tmp_path / "file", tmp_path / "file" / "below"):
         with pytest.raises(BenchError, match="file' is a file, and a store is a folder"):

@@ -31,6 +31,7 @@ from rectifold.bench import (
 from rectifold.bench._protocols import BEFORE_SPLIT
 from rectifold.bench.report import build_document, write_document
 from rectifold.cli.bench_output import Display, show_end
+from rectifold.cli.errors import sentence_of
 from rectifold.report._document import Document
 
 
@@ -87,7 +88,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
                     )
                 show_end(progress, store)
     except ValueError as error:
-        print(f"{parser.prog}: {error}", file=sys.stderr)
+        print(f"{parser.prog}: {sentence_of(error)}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         print("stopped; the same command resumes", file=sys.stderr)

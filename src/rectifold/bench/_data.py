@@ -137,8 +137,7 @@ def fetch(sources: Sequence[Source], *, download: bool) -> None:
     data_home = missing[0].data_home
     if not download:
         raise ParameterError(
-            "these data sets are not {}: {}; allow their download with {}, or pass their folder "
-            "as {}.",
+            "these data sets are not {}: {}; pass {} to download them, or their folder as {}.",
             f"under {data_home!r}" if data_home else "in scikit-learn's data folder",
             ", ".join(source.name for source in missing),
             Param("download"),
