@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 #: Modules of the extra `bench`.
 EXTRA = ("filelock", "jinja2", "matplotlib", "scikit_posthocs")
 
-app = typer.Typer(help="Compare samplers under the paper's protocol, without data leakage.")
+app = typer.Typer(help="Compare samplers on many data sets, without data leakage.")
 
 StoreFolder = Annotated[
     Path, typer.Option("--store", "-s", metavar="FOLDER", help="Folder of the results.")

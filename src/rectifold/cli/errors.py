@@ -9,7 +9,13 @@ from contextlib import contextmanager
 from rectifold._core.errors import Param, ParameterError, ParameterWarning
 
 #: Parameters that are not options of the same name.
-_SHOWN = {"X": "the table", "y": "the target", "sampling_strategy": "--only"}
+_SHOWN = {
+    "X": "the table",
+    "y": "the target",
+    "sampling_strategy": "--only",
+    "classifiers": "--classifier",
+    "methods": "--method",
+}
 
 
 class UsageError(ValueError):
