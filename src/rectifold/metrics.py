@@ -1,7 +1,5 @@
 """The asymmetric risk, a metric for unequal costs of errors, as a function and as a scorer."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The shift of probabilities that removing samples causes, and its inverse."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

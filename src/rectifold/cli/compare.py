@@ -1,7 +1,5 @@
 """The command `rectifold compare`: measure whether cleaning helps classifiers on a table."""
 
-from __future__ import annotations
-
 import importlib.util
 import json
 import sys
@@ -127,7 +125,7 @@ def compare(
     sys.stdout.flush()
 
 
-def _compare(X: Any, y: Any, settings: dict[str, Any]) -> Evaluation:
+def _compare(X: Any, y: Any, settings: dict[str, Any]) -> "Evaluation":
     from rectifold import compare
 
     try:
@@ -136,7 +134,7 @@ def _compare(X: Any, y: Any, settings: dict[str, Any]) -> Evaluation:
         raise UsageError(sentence_of(error)) from error
 
 
-def _numbers(features: pd.DataFrame) -> Any:
+def _numbers(features: "pd.DataFrame") -> Any:
     """Return finite numbers as an array, and any other table as it is."""
     import numpy as np
 

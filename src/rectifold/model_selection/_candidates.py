@@ -1,7 +1,5 @@
 """The candidates that RectifiedClassifier chooses from: settings of GMR, and no cleaning."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """RectifiedClassifier: a classifier fitted on cleaned data, with the setting chosen by search."""
 
-from __future__ import annotations
-
 import numbers
 from typing import Any
 
@@ -30,7 +28,7 @@ from rectifold.posterior import reweighted
 
 
 def _has(name: str) -> Any:
-    def check(self: RectifiedClassifier) -> bool:
+    def check(self: "RectifiedClassifier") -> bool:
         if name == "decision_function" and self.correct_posterior:
             return False  # It would contradict the labels, which follow corrected probabilities.
         fitted = getattr(self, "estimators_", None)
@@ -235,7 +233,7 @@ class RectifiedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         self.verbose = verbose
 
     @_fit_context(prefer_skip_nested_validation=False)  # type: ignore[untyped-decorator]
-    def fit(self, X: Any, y: Any, **params: Any) -> RectifiedClassifier:
+    def fit(self, X: Any, y: Any, **params: Any) -> "RectifiedClassifier":
         """Choose a setting, clean the data, and fit the classifier.
 
         Parameters

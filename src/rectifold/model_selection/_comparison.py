@@ -1,11 +1,9 @@
 """Does cleaning help this data? `compare` answers by nested cross-validation."""
 
-from __future__ import annotations
-
 import numbers
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import narwhals.stable.v2 as nw
@@ -115,8 +113,8 @@ def compare(
         if not isinstance(value, numbers.Integral):
             raise TypeError(f"{name}={value!r} must be an integer.")
     X = _as_table(X)
-    target = _binary_target(y, positive)
-    n_samples = len(target.codes)
+    codes, positive_name = _binary_target(y, positive)
+    n_samples = len(codes)
     if n_samples != X.shape[0]:
         raise ParameterError(
             "{} has {} samples and {} has {}: pass one label per sample.",
@@ -127,11 +125,11 @@ def compare(
         )
     models, samplers = _read_classifiers(classifiers), _read_methods(methods)
     joined = _join_duplicates(X, groups)
-    splits = _make_splits(target.codes, joined, cv, n_repeats, random_state)
+    splits = _make_splits(codes, joined, cv, n_repeats, random_state)
     jobs = [(name, fold) for fold in range(len(splits)) for name in models]
     work = Parallel(n_jobs=n_jobs, return_as="generator")(
         delayed(_run_fold)(
-            X, target.codes, joined, *splits[fold], name, models[name], samplers, random_state
+            X, codes, joined, *splits[fold], name, models[name], samplers, random_state
         )
         for name, fold in jobs
     )
@@ -150,22 +148,16 @@ def compare(
     return Evaluation(
         results=_summarize(fits, list(models), list(samplers), cv),
         fits=fits,
-        positive=target.positive,
+        positive=positive_name,
         n_samples=n_samples,
-        n_positives=int(target.codes.sum()),
+        n_positives=int(codes.sum()),
         n_folds=len(splits),
         notes=list(notes),
     )
 
 
-@dataclass(frozen=True, eq=False)
-class _BinaryTarget:
-    #: 1 for the positive class.
-    codes: Ints
-    positive: str
-
-
-def _binary_target(y: Any, positive: Any) -> _BinaryTarget:
+def _binary_target(y: Any, positive: Any) -> tuple[Ints, str]:
+    """Return 1 for samples of the positive class and 0 for others, and the name of that class."""
     target = encode(y)
     if positive is None:
         if len(target.classes) > 2:
@@ -184,7 +176,7 @@ def _binary_target(y: Any, positive: Any) -> _BinaryTarget:
             Param("y"),
             ", ".join(named(label) for label in target.classes),
         )
-    return _BinaryTarget(codes, str(positive))
+    return codes, str(positive)
 
 
 def _read_classifiers(classifiers: Sequence[str] | Mapping[str, Any] | None) -> dict[str, Any]:
@@ -335,7 +327,7 @@ def _run_fold(
     test: Ints,
     name: str,
     model: Any,
-    samplers: Mapping[str, Entry | Any],
+    samplers: "Mapping[str, Entry | Any]",
     seed: int,
 ) -> tuple[list[dict[str, Any]], list[str]]:
     """Fit a classifier after every method; return the scores, and what was warned of."""

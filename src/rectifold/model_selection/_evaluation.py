@@ -1,7 +1,5 @@
 """The result of `compare`: scores, tests of the differences, and a verdict."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -15,13 +13,13 @@ from rectifold._core.utils import Floats
 BASELINE = "None"
 #: The level of significance.
 ALPHA = 0.05
-#: Titles of the scores, and whether higher is better; AUPRC decides.
+#: Titles of the scores; methods are compared by the first.
 SCORES = {
-    "auprc": ("AUPRC", True),
-    "roc_auc": ("ROC-AUC", True),
-    "balanced_accuracy": ("balanced accuracy", True),
-    "f1": ("F1", True),
-    "brier": ("Brier score", False),
+    "auprc": "AUPRC",
+    "roc_auc": "ROC-AUC",
+    "balanced_accuracy": "balanced accuracy",
+    "f1": "F1",
+    "brier": "Brier score",
 }
 
 

@@ -1,7 +1,5 @@
 """The folds inside the training data, and what is fitted on the training part of a fold first."""
 
-from __future__ import annotations
-
 import numbers
 import warnings
 from dataclasses import dataclass

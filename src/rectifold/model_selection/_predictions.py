@@ -1,7 +1,5 @@
 """Predictions of fitted classifiers: recorded while they are scored, replayed, and averaged."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 

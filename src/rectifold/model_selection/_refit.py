@@ -1,7 +1,5 @@
 """What is fitted and reported once the candidates are chosen."""
 
-from __future__ import annotations
-
 import warnings
 from dataclasses import dataclass
 from typing import Any

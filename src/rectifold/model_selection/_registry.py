@@ -1,7 +1,5 @@
 """The methods and classifiers that experiments know by name, and how to create them."""
 
-from __future__ import annotations
-
 import hashlib
 import importlib
 import importlib.util

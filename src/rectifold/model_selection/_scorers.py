@@ -1,7 +1,5 @@
 """The scorer that candidates are compared by, and checks of the estimator that it scores."""
 
-from __future__ import annotations
-
 import inspect
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The scores of a fitted classifier on test samples."""
 
-from __future__ import annotations
-
 from math import isfinite
 from typing import Any
 

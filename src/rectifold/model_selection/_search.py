@@ -1,7 +1,5 @@
 """The search of RectifiedClassifier: check the input, make candidates and folds, run the trials."""
 
-from __future__ import annotations
-
 import numbers
 import warnings
 from collections.abc import Mapping

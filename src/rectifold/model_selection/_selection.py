@@ -1,7 +1,5 @@
 """Which candidate is chosen, or how many members of an ensemble each one gets."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Records of many settings of GMR on the same data, from as few neighbour searches as possible."""
 
-from __future__ import annotations
-
 import numbers
 from collections.abc import Mapping, Sequence
 from typing import Any

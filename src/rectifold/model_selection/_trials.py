@@ -1,7 +1,5 @@
 """Trials of candidates on folds: clean, fit, and score on the samples that a fold holds out."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace

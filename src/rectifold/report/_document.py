@@ -1,7 +1,5 @@
 """A document of paragraphs, tables and figures, which can be written as HTML, Markdown or LaTeX."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """A document as an HTML page that needs no other file, and as Markdown; a figure as SVG."""
 
-from __future__ import annotations
-
 import base64
 import io
 from importlib.resources import files

@@ -1,7 +1,5 @@
 """The result of `rectifold.compare` as a document."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import partial
 
@@ -43,7 +41,7 @@ def document(evaluation: Evaluation) -> Document:
     scores = Table(
         "scores",
         f"Means over {count(evaluation.n_folds, 'fold')}. A lower Brier score is better.",
-        ["classifier", "method", *(title for title, _ in SCORES.values())],
+        ["classifier", "method", *SCORES.values()],
         [
             [
                 result.classifier,
