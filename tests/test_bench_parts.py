@@ -23,8 +23,10 @@ from rectifold._core.errors import ParameterError  # noqa: E402
 from rectifold.bench import BenchError, Grid, Source  # noqa: E402
 from rectifold.bench._comparison import compare, incomplete_datasets, newest  # noqa: E402
 from rectifold.bench._data import Data, fetch, load  # noqa: E402
-from rectifold.bench._protocols import BEFORE_SPLIT, TRAIN_ONLY, Split, prepare  # noqa: E402
+from rectifold.bench._grid import Task  # noqa: E402
+from rectifold.bench._protocols import BEFORE_SPLIT, PAPER, TRAIN_ONLY, Split, prepare  # noqa: E402
 from rectifold.bench._statistics import against, friedman, interval  # noqa: E402
+from rectifold.bench._worker import _fit  # noqa: E402
 from rectifold.model_selection._scores import SCORES, score  # noqa: E402
 
 
@@ -197,6 +199,30 @@ def test_under_before_split_a_sampler_sees_all_samples(data):
     assert len(spy.seen[1]) == len(data.y)
     assert len(prepared.y_train) + len(prepared.y_test) == len(data.y) // 2
     assert prepared.before == (400, 60)
+
+
+def test_under_paper_a_sampler_sees_raw_features_and_scaling_follows(data):
+    spy = Spy()
+    split = prepare(data, spy, 42, PAPER)
+    train, test = train_test_split(data.X, test_size=0.2, stratify=data.y, random_state=42)
+    np.testing.assert_array_equal(spy.seen[0], train)
+    scaler = StandardScaler().fit(train[::2])
+    np.testing.assert_array_equal(split.X_train, scaler.transform(train[::2]))
+    np.testing.assert_array_equal(split.X_test, scaler.transform(test))
+
+
+@pytest.mark.parametrize(("protocol", "weight"), [(PAPER, "balanced"), (TRAIN_ONLY, None)])
+def test_under_paper_classes_are_weighted_by_classifiers_that_can(data, protocol, weight):
+    split = prepare(data, None, 42, protocol)
+    task = Task(Source("data"), data.fingerprint, bench.method("None"), "1", 42, protocol, ())
+    for name in ("LR", "KNN"):
+        entry = bench.classifier(name)
+        model = entry.make(42)
+        if name == "LR":
+            model.set_params(class_weight=weight)
+        expected = score(model.fit(split.X_train, split.y_train), split.X_test, split.y_test)
+        row = _fit(task, entry, split)
+        assert {name: row[name] for name in expected} == expected
 
 
 def test_a_split_is_equal_after_saving_and_loading(data, tmp_path):

@@ -28,20 +28,25 @@ from rectifold.bench import (
     paper_sources,
     run,
 )
-from rectifold.bench._protocols import BEFORE_SPLIT
+from rectifold.bench._protocols import BEFORE_SPLIT, PAPER, TRAIN_ONLY
 from rectifold.bench.report import build_document, write_document
 from rectifold.cli.bench_output import Display, show_end
 from rectifold.cli.errors import sentence_of
 from rectifold.report._document import Document
 
+#: The protocols of the paper's experiment, and the same with the leak.
+LEAKS = {TRAIN_ONLY: BEFORE_SPLIT, PAPER: "paper-before-split"}
 
-def grids(data_home: str | None) -> list[Grid]:
-    """Return the paper's experiment, and GMR before the split."""
-    sources = paper_sources([], data_home)
+
+def grids(
+    data_home: str | None, protocol: str = TRAIN_ONLY, data: Sequence[str] = ()
+) -> list[Grid]:
+    """Return the paper's experiment under a protocol, and GMR before the split."""
+    sources = paper_sources(list(data), data_home)
     classifiers = list(CLASSIFIERS.values())
     return [
-        Grid(sources, list(METHODS.values()), classifiers, SEEDS),
-        Grid(sources, [method("GMR")], classifiers, SEEDS, [BEFORE_SPLIT]),
+        Grid(sources, list(METHODS.values()), classifiers, SEEDS, [protocol]),
+        Grid(sources, [method("GMR")], classifiers, SEEDS, [LEAKS[protocol]]),
     ]
 
 
@@ -61,6 +66,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         command.add_argument("--store", type=Path, default=Path("results/paper"))
         if name == "run":
             command.add_argument("--data-home", help="folder of imbalanced-learn's cache")
+            command.add_argument("--data", nargs="*", default=[], help="data sets; by default all")
+            command.add_argument("--protocol", choices=list(LEAKS), default=TRAIN_ONLY)
             command.add_argument("--download", action="store_true", help="download missing data")
             command.add_argument("--retry", action="store_true", help="run failed fits again")
             command.add_argument("--time-limit", type=float, default=1800, help="seconds of a fit")
@@ -75,7 +82,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             folder = options.output or store.folder / "report"
             print(*write_document(report(store), folder, latex=options.latex), sep="\n")
         else:
-            for grid in grids(options.data_home):
+            for grid in grids(options.data_home, options.protocol, options.data):
                 with Display(True) as display:
                     progress = run(
                         grid,

@@ -54,7 +54,9 @@ def test_the_grid_is_the_papers_and_gmr_before_the_split():
     honest, leaked = grids(None)
     assert len(honest) == 27 * 20 * 7 * 5
     assert len(leaked) == 27 * 7 * 5
-    assert (honest.protocols, leaked.protocols) == (("train-only",), ["before-split"])
+    assert (honest.protocols, leaked.protocols) == (["train-only"], ["before-split"])
+    honest, leaked = grids(None, "paper")
+    assert (honest.protocols, leaked.protocols) == (["paper"], ["paper-before-split"])
     assert [entry.name for entry in leaked.methods] == ["GMR"]
 
 

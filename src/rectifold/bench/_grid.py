@@ -79,8 +79,11 @@ class Grid:
     seeds : sequence of int
         Seeds of the split, the sampler and the classifier; by default the paper's five.
     protocols : sequence of str
-        "train-only" fits samplers on the training split; "before-split" resamples all samples
-        first, which is data leakage, to show its effect.
+        "train-only" fits samplers on the standardised training split. "paper" fits them on the raw
+        features, standardises afterwards, and weights the classes in classifiers that have the
+        parameter `class_weight`; "raw" and "class-weight" do one of the two. With "before-split",
+        or "-before-split" after one of these names, all samples are resampled before the split,
+        which is data leakage, to show its effect.
 
     Examples
     --------
@@ -112,7 +115,7 @@ class Grid:
                 raise BenchError(f"a seed must be from 0 to {_MAX_SEED}, not {seed}")
         for name in self.protocols:
             if name not in PROTOCOLS:
-                known = did_you_mean(name, PROTOCOLS, list_all=True)
+                known = did_you_mean(name, list(PROTOCOLS), list_all=True)
                 raise BenchError(f"there is no protocol {name!r}{known}")
         dimensions: list[tuple[str, list[str | int]]] = [
             ("data set", [source.name for source in self.sources]),

@@ -1,4 +1,4 @@
-"""Training and test splits: resampling after the split, or before it, which leaks."""
+"""Training and test splits: how samples are split, scaled and resampled."""
 
 from __future__ import annotations
 
@@ -17,12 +17,35 @@ from rectifold._io import write_whole
 from rectifold.bench._data import Data
 from rectifold.model_selection._folds import scaler_for, standardize
 
+
+@dataclass(frozen=True)
+class Protocol:
+    """How samples are split, scaled and resampled."""
+
+    #: All samples are resampled before the split: data leakage, since difficult test samples are
+    #: removed too. Only to show its effect.
+    leaks: bool = False
+    #: Samplers see the raw features, which are standardised after resampling, not before.
+    raw: bool = False
+    #: Classifiers that have the parameter `class_weight` get "balanced".
+    class_weight: bool = False
+
+
 #: Split first; scaling and samplers are fitted on the training split alone.
 TRAIN_ONLY = "train-only"
-#: Resample all samples, then split: data leakage, since hard test samples are removed too. Only to
-#: show its effect.
 BEFORE_SPLIT = "before-split"
-PROTOCOLS = (TRAIN_ONLY, BEFORE_SPLIT)
+#: What the paper's table was made with: see docs/reproduction.md.
+PAPER = "paper"
+PROTOCOLS = {
+    TRAIN_ONLY: Protocol(),
+    BEFORE_SPLIT: Protocol(leaks=True),
+    PAPER: Protocol(raw=True, class_weight=True),
+    "paper-before-split": Protocol(leaks=True, raw=True, class_weight=True),
+    "raw": Protocol(raw=True),
+    "raw-before-split": Protocol(leaks=True, raw=True),
+    "class-weight": Protocol(class_weight=True),
+    "class-weight-before-split": Protocol(leaks=True, class_weight=True),
+}
 
 TEST_SHARE = 0.2
 
@@ -63,23 +86,31 @@ class Split:
 def prepare(data: Data, sampler: Any, seed: int, protocol: str) -> Split:
     """Split, standardise and resample; None as sampler leaves the samples as they are.
 
-    Under ``train-only`` the test split does not depend on the sampler.
+    Unless the protocol leaks, the test split does not depend on the sampler.
     """
-    if protocol == TRAIN_ONLY:
-        train, test = _split(data.y, seed)
-        X_train, X_test = standardize(data.X, train, test)
-        y_test = data.y[test]
-        before = _counts(data.y[train])
-        X, y, seconds = _resample(sampler, X_train, data.y[train])
-        return Split(X, y, X_test, y_test, before, _counts(y), seconds)
-    X, y, seconds = _resample(sampler, scaler_for(data.X).fit_transform(data.X), data.y.copy())
-    train, test = _split(y, seed)
-    for name, indices in (("training", train), ("test", test)):
-        if len(np.unique(y[indices])) < 2:
-            raise ValueError(f"after resampling, the {name} split has one class only")
-    scaler = StandardScaler()
-    X_train, X_test = scaler.fit_transform(X[train]), scaler.transform(X[test])
-    return Split(X_train, y[train], X_test, y[test], _counts(data.y), _counts(y), seconds)
+    rules, X, y = PROTOCOLS[protocol], data.X, data.y
+    # Columns that are not numbers have no raw features that a sampler could see.
+    raw = rules.raw and isinstance(X, np.ndarray)
+    if rules.leaks:
+        before = _counts(y)
+        X = X.copy() if raw else scaler_for(X).fit_transform(X)
+        X, y, seconds = _resample(sampler, X, y.copy())
+        after = _counts(y)
+        train, test = _split(y, seed)
+        for name, indices in (("training", train), ("test", test)):
+            if len(np.unique(y[indices])) < 2:
+                raise ValueError(f"after resampling, the {name} split has one class only")
+        X_train, y_train, X_test, y_test = X[train], y[train], X[test], y[test]
+    else:
+        train, test = _split(y, seed)
+        X_train, X_test = (X[train], X[test]) if raw else standardize(X, train, test)
+        before, y_test = _counts(y[train]), y[test]
+        X_train, y_train, seconds = _resample(sampler, X_train, y[train])
+        after = _counts(y_train)
+    if raw or rules.leaks:
+        scaler = StandardScaler()
+        X_train, X_test = scaler.fit_transform(X_train), scaler.transform(X_test)
+    return Split(X_train, y_train, X_test, y_test, before, after, seconds)
 
 
 def _split(y: Ints, seed: int) -> tuple[Ints, Ints]:

@@ -23,7 +23,7 @@ from threadpoolctl import threadpool_limits
 from rectifold._core.utils import versions
 from rectifold.bench._data import load
 from rectifold.bench._grid import Task
-from rectifold.bench._protocols import Split, prepare
+from rectifold.bench._protocols import PROTOCOLS, Split, prepare
 from rectifold.bench._store import FAILED, KEY, OK
 from rectifold.model_selection._registry import WRAPPER, Entry
 from rectifold.model_selection._scores import score
@@ -105,6 +105,9 @@ def _fit(task: Task, classifier: Entry, split: Split) -> dict[str, Any]:
     try:
         with _categories_of_warnings() as categories:
             estimator = classifier.make(task.seed)
+            weighted = PROTOCOLS[task.protocol].class_weight
+            if weighted and "class_weight" in estimator.get_params():
+                estimator.set_params(class_weight="balanced")
             if task.method.kind == WRAPPER:
                 estimator = task.method.wrap(estimator, task.seed)
             estimator.fit(split.X_train, split.y_train)

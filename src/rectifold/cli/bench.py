@@ -79,7 +79,8 @@ def run(
         list[str] | None,
         typer.Option(
             metavar="NAME",
-            help="train-only; or before-split, which leaks test data, to measure the leak.",
+            help="train-only, paper, raw or class-weight; or one with -before-split (before-split "
+            "alone is that of train-only), which leaks test data, to measure the leak.",
         ),
     ] = None,
     data_home: Annotated[
