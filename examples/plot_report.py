@@ -1,5 +1,5 @@
 """An interactive report
-======================
+=====================
 
 An HTML page that shows why each sample was removed, lets you try other thresholds, and exports the
 removed samples. It is a single file that works offline.

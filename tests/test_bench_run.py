@@ -296,7 +296,7 @@ def test_ctrl_c_keeps_recorded_fits_and_tells_how_to_resume(sources, tmp_path, l
     _, said = run.communicate(timeout=60)
     assert run.returncode == 130
     assert said.decode().strip() == (
-        "rectifold: stopped; 2 of 4 fits are recorded; the same command goes on from there"
+        "rectifold: stopped; 2 of 4 fits are recorded; call the command again to resume"
     )
     store = Store(tmp_path / "store")
     assert len(store.read()) == 2

@@ -318,5 +318,5 @@ def test_an_invalid_graph_raises_an_error(graph, message):
 def test_precomputed_raises_an_error_for_parameters_that_it_would_ignore(overlapping):
     X, y = overlapping
     graph = KNeighborsTransformer(n_neighbors=20).fit_transform(X)
-    with pytest.raises(ValueError, match="space must be None"):
+    with pytest.raises(ValueError, match="pass space=None"):
         GMR(metric="precomputed", space="auto").fit_resample(graph, y)

@@ -21,7 +21,7 @@ from rectifold._core.errors import Param, ParameterWarning
 from rectifold._core.pipeline import Settings, make_settings, warn_of_classes, warn_recorded
 from rectifold._core.space import SPACES
 from rectifold._core.target import Labels, Target
-from rectifold._core.utils import Ints, timed
+from rectifold._core.utils import Ints, duration, timed
 from rectifold._engines import GPU, Approximate
 from rectifold._engines.contract import TimeEstimate
 
@@ -355,9 +355,9 @@ class GMR(BaseCleaningSampler):
         warning = ParameterWarning(
             "the exact search will take about {}; if the data have clusters, {} takes about {} and "
             "measures its error.",
-            _duration(estimate.exact),
+            duration(estimate.exact),
             Param("engine", "approximate"),
-            _duration(estimate.approximate),
+            duration(estimate.approximate),
         )
         if not progress.pass_warning(warning):
             warnings.warn(warning, stacklevel=7)
@@ -386,15 +386,6 @@ def check_no_metadata(params: dict[str, Any]) -> None:
             f"GMR does not support {', '.join(given)}: after cleaning it would no longer match the "
             "samples; select from it with sample_indices_ instead."
         )
-
-
-def _duration(seconds: float) -> str:
-    """Return a duration in words."""
-    if seconds < 1.5:
-        return "a second"
-    if seconds < 90:
-        return f"{round(seconds)} seconds"
-    return f"{round(seconds / 60)} minutes" if seconds < 5400 else f"{seconds / 3600:.1f} hours"
 
 
 def _select(data: Any, indices: Ints) -> Any:

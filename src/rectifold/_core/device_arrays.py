@@ -1,7 +1,5 @@
 """Arrays on a GPU, of PyTorch, CuPy or any library that supports DLPack."""
 
-from __future__ import annotations
-
 import sys
 from typing import Any
 

@@ -32,6 +32,15 @@ def timed(seconds: dict[str, float], stage: str) -> Iterator[None]:
     seconds[stage] = seconds.get(stage, 0.0) + perf_counter() - start
 
 
+def duration(seconds: float) -> str:
+    """Return a duration in words."""
+    if seconds < 1.5:
+        return "a second"
+    if seconds < 90:
+        return f"{round(seconds)} seconds"
+    return f"{round(seconds / 60)} minutes" if seconds < 5400 else f"{seconds / 3600:.1f} hours"
+
+
 def versions(*names: str) -> dict[str, str]:
     """Return the versions of Python and of the named distributions that are installed."""
     found = {"python": platform.python_version()}

@@ -5,9 +5,10 @@ from collections.abc import Callable, Generator, Iterator
 import numpy as np
 
 from rectifold._core.space import Points
-from rectifold._core.utils import Ints, Matrix
+from rectifold._core.utils import Bools, Floats, Ints, Matrix
 from rectifold._engines.contract import Answer, Certified, CheckSample, Proposal
 from rectifold._engines.exact.duplicates import ranges
+from rectifold._engines.settle import squared
 
 #: Maximum number of candidates of a proposal.
 _PAIRS = 1 << 20
@@ -47,6 +48,36 @@ def search_nonzero(
             yield CheckSample(truth, answer.drawn_from)
         else:
             yield answer
+
+
+def search_targets(
+    points: Points,
+    targets: int,
+    rows: Ints,
+    k: int,
+    within: Floats | None,
+    among: Callable[[Matrix, Bools, Ints, Floats], Iterator[Answer]],
+) -> Generator[Proposal, None, None]:
+    """Yield neighbours of `rows`, ascending, among the first `targets` points.
+
+    `among` is a search among the non-zero samples: called with their values, which of them are
+    targets, the positions of the queries, and for every sample the squared distance within which
+    neighbours are needed.
+    """
+    reach = np.full(points.n, -1.0)
+    reach[rows] = np.inf if within is None else squared(within, str(points.metric))
+
+    def search(values: Matrix, numbers: Ints, _: float) -> Iterator[Answer]:
+        queries = np.flatnonzero(reach[numbers] >= 0)
+        if not (numbers < targets).any():
+            nothing = np.empty(0, dtype=np.intp)
+            yield Proposal(queries, np.zeros(len(queries) + 1, dtype=np.intp), nothing)
+        elif len(queries):
+            yield from among(values, numbers < targets, queries, reach[numbers])
+
+    for answer in search_nonzero(points, np.arange(points.n), k, search):
+        if isinstance(answer, Proposal):
+            yield answer.only(reach[answer.rows] >= 0).below(targets)
 
 
 def _with_candidates(answer: Proposal, rows: Ints, extra: Ints) -> Proposal:

@@ -1,7 +1,5 @@
 """Formats of files, by the endings of their names, and the error of all files."""
 
-from __future__ import annotations
-
 import gzip
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """Check outputs before any work, and write them so that they appear whole or not at all."""
 
-from __future__ import annotations
-
 import os
 import secrets
 import signal

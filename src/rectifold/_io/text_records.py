@@ -1,7 +1,5 @@
 """The records of a text file: the cells of each record, and its characters."""
 
-from __future__ import annotations
-
 import csv
 import gzip
 import io

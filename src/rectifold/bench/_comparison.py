@@ -40,7 +40,9 @@ class Comparison:
 
     def ranks(self) -> pd.DataFrame:
         """Return the ranks in every row: 1 for the best, means for ties, last without a value."""
-        return self.values.rank(axis=1, ascending=not SCORES[self.score], na_option="bottom")
+        return self.values.rank(
+            axis=1, ascending=not SCORES[self.score].greater_is_better, na_option="bottom"
+        )
 
     def rank_table(self) -> pd.DataFrame:
         """Return average ranks over data sets, as the paper's table has them.

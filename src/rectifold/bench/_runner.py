@@ -1,12 +1,11 @@
 """Runs of an experiment: worker processes, time limits, and how interrupted runs resume."""
 
-from __future__ import annotations
-
 import multiprocessing
 import shutil
+import signal
 from collections import deque
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from math import inf
 from multiprocessing.connection import Connection, wait
@@ -245,7 +244,9 @@ class _WorkerPool:
         ours, theirs = self._context.Pipe()
         arguments = (theirs, str(self._store.spool))
         process = self._context.Process(target=serve, args=arguments, daemon=True)
-        process.start()
+        # Ctrl-C reaches all processes of a terminal: one that is importing would show a traceback.
+        with _blocked_interrupts():
+            process.start()
         theirs.close()
         worker = _Worker(process, ours)
         self._workers.append(worker)
@@ -348,3 +349,16 @@ class _WorkerPool:
         worker.process.kill()
         worker.process.join()
         worker.connection.close()
+
+
+@contextmanager
+def _blocked_interrupts() -> Iterator[None]:
+    """Deliver Ctrl-C after the block; processes started in it never receive it."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)

@@ -1,7 +1,5 @@
 """A worker process: it resamples and fits, one task after another, and reports each fit."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

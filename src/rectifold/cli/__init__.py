@@ -1,7 +1,5 @@
 """The entry point of the command line: from arguments to an exit code, without a traceback."""
 
-from __future__ import annotations
-
 import importlib.util
 import io
 import os

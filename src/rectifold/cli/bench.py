@@ -34,16 +34,16 @@ def run(
     store: StoreFolder = _STORE,
     dataset: Annotated[
         list[str] | None,
-        typer.Option(
+        options.repeatable(
+            "NAMES",
+            "Data sets of the paper; by default all 27, or none with --csv.",
             "--dataset",
             "-d",
-            metavar="NAMES",
-            help="Data sets of the paper; by default all 27, or none with --csv. Repeatable.",
         ),
     ] = None,
     csv: Annotated[
         list[Path] | None,
-        typer.Option("--csv", metavar="PATH", help="Your own table: CSV, Parquet. Repeatable."),
+        options.repeatable("PATH", "Your own table: CSV, Parquet.", "--csv"),
     ] = None,
     target: Annotated[
         str | None,
@@ -51,29 +51,25 @@ def run(
     ] = None,
     method: Annotated[
         list[str] | None,
-        typer.Option(
+        options.repeatable(
+            "NAMES",
+            "Samplers by their names in the paper, or module:Class; by default all 20.",
             "--method",
             "-m",
-            metavar="NAMES",
-            help="Samplers by their names in the paper, or module:Class; by default all 20. "
-            "Repeatable.",
         ),
     ] = None,
     classifier: Annotated[
         list[str] | None,
-        typer.Option(
+        options.repeatable(
+            "NAMES",
+            "Classifiers by their names in the paper, or module:Class; by default all 7.",
             "--classifier",
             "-c",
-            metavar="NAMES",
-            help="Classifiers by their names in the paper, or module:Class; by default all 7. "
-            "Repeatable.",
         ),
     ] = None,
     seed: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="NUMBERS", help="Seeds; by default the paper's: 42, 0, 1, 2, 3. Repeatable."
-        ),
+        options.repeatable("NUMBERS", "Seeds; by default the paper's: 42, 0, 1, 2, 3."),
     ] = None,
     protocol: Annotated[
         list[str] | None,
@@ -99,14 +95,7 @@ def run(
     retry: Annotated[
         bool, typer.Option("--retry", help="Repeat fits that failed or timed out.")
     ] = False,
-    n_jobs: Annotated[
-        int,
-        typer.Option(
-            metavar="N",
-            callback=options.not_zero,
-            help="Number of processes, of one thread each; -1 uses all cores.",
-        ),
-    ] = -1,
+    n_jobs: options.Jobs = -1,
     quiet: options.Quiet = False,
 ) -> None:
     """Fit every combination that the store does not have yet.
@@ -160,7 +149,7 @@ def report(
     ] = None,
     method: Annotated[
         list[str] | None,
-        typer.Option("--method", "-m", metavar="NAMES", help="Only these methods. Repeatable."),
+        options.repeatable("NAMES", "Only these methods.", "--method", "-m"),
     ] = None,
     latex: Annotated[bool, typer.Option("--latex", help="Write the tables as LaTeX too.")] = False,
 ) -> None:

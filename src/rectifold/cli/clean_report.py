@@ -27,7 +27,7 @@ def report_bytes(
     import numpy as np
     import pandas as pd
 
-    from rectifold.report import Report
+    from rectifold.report import Report, content_of
 
     assert record._trace is not None
     assert request.report is not None
@@ -45,7 +45,7 @@ def report_bytes(
         # As in the file of removed rows.
         positions=np.flatnonzero(~missing),
     )
-    return report.content(request.report)
+    return content_of(report, request.report)
 
 
 def as_command(request: Request) -> list[str]:

@@ -1,7 +1,5 @@
 """The commands `clean` and `demo`, and the app that all commands belong to."""
 
-from __future__ import annotations
-
 import json
 import sys
 from enum import StrEnum
@@ -72,17 +70,12 @@ def clean(
     quiet: options.Quiet = False,
     drop: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="COLUMN",
-            help="Leave out of distances and of the output, such as a leak. Repeatable.",
-        ),
+        options.repeatable("COLUMN", "Leave out of distances and of the output, such as a leak."),
     ] = None,
     ignore: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="COLUMN",
-            help="Keep in the output but exclude from distances, such as an identifier. "
-            "Repeatable.",
+        options.repeatable(
+            "COLUMN", "Keep in the output but exclude from distances, such as an identifier."
         ),
     ] = None,
     missing_target: Annotated[
@@ -91,9 +84,7 @@ def clean(
     missing_label: options.MissingLabels = None,
     only: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="CLASS", help="Clean this class without a cap, and no other. Repeatable."
-        ),
+        options.repeatable("CLASS", "Clean this class without a cap, and no other."),
     ] = None,
     n_neighbors: Annotated[
         int, typer.Option("--n-neighbors", "-k", metavar="K", min=1, help="Number of neighbours.")

@@ -57,7 +57,7 @@ def compare(
     ] = None,
     drop: Annotated[
         list[str] | None,
-        typer.Option(metavar="COLUMN", help="Column to drop, such as an identifier. Repeatable."),
+        options.repeatable("COLUMN", "Column to drop, such as an identifier."),
     ] = None,
     missing_target: Annotated[
         MissingTarget, typer.Option(help="Handling of rows without a label.")

@@ -1,7 +1,5 @@
 """Errors of the command line, and text of the library and of data as the command line shows it."""
 
-from __future__ import annotations
-
 import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """Arguments and options that several commands share, and checks of values that Typer lacks."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from pathlib import Path
@@ -18,6 +16,11 @@ def finite(value: float | None) -> float | None:
     if value is not None and not math.isfinite(value):
         raise typer.BadParameter(f"{value} is not a finite number.")
     return value
+
+
+def repeatable(metavar: str, description: str, *names: str) -> Any:
+    """Return an option that can be passed several times."""
+    return typer.Option(*names, metavar=metavar, help=f"{description} Repeatable.")
 
 
 def fraction(description: str) -> Any:
@@ -57,7 +60,7 @@ Target = Annotated[
 ]
 MissingLabels = Annotated[
     list[str] | None,
-    typer.Option(metavar="TEXT", help="Label to treat as missing. Repeatable."),
+    repeatable("TEXT", "Label to treat as missing."),
 ]
 Jobs = Annotated[
     int,

@@ -13,14 +13,8 @@ from rectifold._core.utils import Floats
 BASELINE = "None"
 #: The level of significance.
 ALPHA = 0.05
-#: Titles of the scores; methods are compared by the first.
-SCORES = {
-    "auprc": "AUPRC",
-    "roc_auc": "ROC-AUC",
-    "balanced_accuracy": "balanced accuracy",
-    "f1": "F1",
-    "brier": "Brier score",
-}
+#: The scores of the result; methods are compared by the first.
+SCORES = ("auprc", "roc_auc", "balanced_accuracy", "f1", "brier")
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,5 @@
 """Draw the decision boundaries of a classifier before and after cleaning."""
 
-from __future__ import annotations
-
 from itertools import combinations
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Histograms of confidence by class and decision."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import matplotlib as mpl

@@ -1,7 +1,5 @@
 """Three panels on a run of GMR: the original samples, a vote, and the cleaned samples."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import matplotlib as mpl

@@ -1,7 +1,5 @@
 """Draw samples in the plane, and marks of those that were removed or spared."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What all figures share: arguments, colours and shapes, names, legends and panels."""
 
-from __future__ import annotations
-
 from typing import Any, TypeAlias
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Draw the vote on one sample: its neighbours and their weights."""
 
-from __future__ import annotations
-
 import textwrap
 from typing import Any
 

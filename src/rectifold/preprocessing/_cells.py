@@ -1,7 +1,5 @@
 """Reading of the cells of a table, column by column, as numbers, dates or text."""
 
-from __future__ import annotations
-
 import datetime as dt
 import math
 import re

@@ -1,7 +1,5 @@
 """Tables of mixed columns as numbers and codes, for the HEOM distance."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

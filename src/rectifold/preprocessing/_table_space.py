@@ -1,7 +1,5 @@
 """Tables of mixed columns as points, for the Euclidean distance."""
 
-from __future__ import annotations
-
 import reprlib
 import warnings
 from dataclasses import dataclass

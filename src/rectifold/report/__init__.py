@@ -157,14 +157,7 @@ class Report:
             Output file: ``.html`` for the page, or ``.json`` for the data behind it.
         """
         path = check_path(path)
-        write_whole(path, self.content(path))
-
-    def content(self, path: Path) -> bytes:
-        """Return the content of a file with the name `path`; see `save`.
-
-        :meta private:
-        """
-        return (self.json() if path.suffix.lower() == ".json" else self.html()).encode()
+        write_whole(path, content_of(self, path))
 
     def open(self) -> None:
         """Show the page in a browser."""
@@ -200,3 +193,8 @@ def check_path(path: str | Path, name: str = "path") -> Path:
         )
     check_outputs([(name, path)], tables=False)
     return path
+
+
+def content_of(report: Report, path: Path) -> bytes:
+    """Return the content of a file with the name `path`, JSON or a page."""
+    return (report.json() if path.suffix.lower() == ".json" else report.html()).encode()

@@ -6,6 +6,7 @@ from functools import partial
 import matplotlib as mpl
 from matplotlib.figure import Figure as Drawing
 
+from rectifold.model_selection import _scores
 from rectifold.model_selection._evaluation import BASELINE, SCORES, Evaluation, MethodResult
 from rectifold.report._document import Document, Figure, Section, Table
 from rectifold.report._document_formats import SVG_STYLE, to_svg
@@ -41,7 +42,7 @@ def document(evaluation: Evaluation) -> Document:
     scores = Table(
         "scores",
         f"Means over {count(evaluation.n_folds, 'fold')}. A lower Brier score is better.",
-        ["classifier", "method", *SCORES.values()],
+        ["classifier", "method", *(_scores.SCORES[name].title for name in SCORES)],
         [
             [
                 result.classifier,

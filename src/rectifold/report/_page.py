@@ -1,7 +1,5 @@
 """Render the contents of a report as a single HTML file that works offline."""
 
-from __future__ import annotations
-
 import base64
 import gzip
 import hashlib

@@ -1,7 +1,5 @@
 """Read the columns of a table, from any container, for comparison and display."""
 
-from __future__ import annotations
-
 import numbers
 import re
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Numbers and counts as a report writes them."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable
 from typing import Any

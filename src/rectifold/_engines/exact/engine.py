@@ -5,7 +5,7 @@ from collections.abc import Callable, Generator, Iterator
 import numpy as np
 
 from rectifold._core.space import Points
-from rectifold._core.utils import Floats, Ints, Matrix
+from rectifold._core.utils import Bools, Floats, Ints, Matrix
 from rectifold._engines.contract import Answer, Certified, PairCount, Proposal
 from rectifold._engines.exact import leaf_search, pairwise, tree
 from rectifold._engines.exact.certificates import certify, count_nearer
@@ -21,7 +21,7 @@ from rectifold._engines.exact.index import (
 from rectifold._engines.exact.leaf_search import Candidates
 from rectifold._engines.settle import squared
 from rectifold._engines.threads import Workers
-from rectifold._engines.zero_vectors import search_nonzero
+from rectifold._engines.zero_vectors import search_nonzero, search_targets
 
 
 def propose(
@@ -78,23 +78,16 @@ def propose_among(
     There may be fewer than k candidates. Those farther than `within`, one distance for each of
     `rows`, may be missing.
     """
-    reach = np.full(points.n, -1.0)
-    reach[rows] = np.inf if within is None else squared(within, str(points.metric))
     with Workers(n_jobs) as workers:
 
-        def among(values: Matrix, numbers: Ints, _: float) -> Iterator[Answer]:
-            queries = np.flatnonzero(reach[numbers] >= 0)
-            if not (numbers < targets).any():
-                nothing = np.empty(0, dtype=np.intp)
-                yield Proposal(queries, np.zeros(len(queries) + 1, dtype=np.intp), nothing)
-                return
+        def among(
+            values: Matrix, is_target: Bools, queries: Ints, reach: Floats
+        ) -> Iterator[Answer]:
             cosine = points.metric == "cosine"
-            index = build_target_index(values, numbers < targets, k, workers, unit_length=cosine)
-            yield from _search_targets(index, queries, reach[numbers[queries]], k, workers)
+            index = build_target_index(values, is_target, k, workers, unit_length=cosine)
+            return _search_targets(index, queries, reach[queries], k, workers)
 
-        for answer in search_nonzero(points, np.arange(points.n), k, among):
-            if isinstance(answer, Proposal):
-                yield answer.only(reach[answer.rows] >= 0).below(targets)
+        yield from search_targets(points, targets, rows, k, within, among)
 
 
 def count_among(

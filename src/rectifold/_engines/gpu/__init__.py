@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Generator, Iterable, Iterator
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
@@ -20,8 +20,9 @@ from rectifold._engines.gpu.devices import Budget
 from rectifold._engines.gpu.duplicates import Groups, group
 from rectifold._engines.gpu.leaf_search import Found, Searcher, ordered
 from rectifold._engines.gpu.products import Frame, build
-from rectifold._engines.settle import squared
-from rectifold._engines.zero_vectors import search_nonzero
+from rectifold._engines.zero_vectors import search_nonzero, search_targets
+
+AnswerT = TypeVar("AnswerT")
 
 #: Minimum number of slots of a leaf.
 LEAF = 192
@@ -67,25 +68,16 @@ def propose_among(
     farther than its distance in `within`.
     """
     found_device = devices.find(device)
-    metric = str(points.metric)
-    reach = np.full(points.n, -1.0)
-    reach[rows] = np.inf if within is None else squared(within, metric)
 
-    def search_among(values: Matrix, numbers: Ints, _: float) -> Generator[ExactAnswer, None, None]:
-        squares = reach[numbers]
-        queries = np.flatnonzero(squares >= 0)
-        n_targets = int(np.count_nonzero(numbers < targets))
-        if not n_targets:
-            nothing = np.empty(0, dtype=np.intp)
-            yield Proposal(queries, np.zeros(len(queries) + 1, dtype=np.intp), nothing)
-        elif len(queries):
-            search = partial(_search_among, values, n_targets, squares, k, found_device, metric)
-            yield from _with_fallback(values, found_device, search)
+    def among(
+        values: Matrix, is_target: Bools, _: Ints, reach: Floats
+    ) -> Generator[ExactAnswer, None, None]:
+        n_targets, metric = int(np.count_nonzero(is_target)), str(points.metric)
+        search = partial(_search_among, values, n_targets, reach, k, found_device, metric)
+        yield from _with_fallback(values, found_device, search)
 
-    answers = search_nonzero(points, np.arange(points.n), k, search_among)
-    for answer in _in_full_precision(found_device, answers):
-        if isinstance(answer, Proposal):
-            yield answer.only(reach[answer.rows] >= 0).below(targets)
+    found = search_targets(points, targets, rows, k, within, among)
+    yield from _in_full_precision(found_device, found)
 
 
 def _answers(
@@ -104,8 +96,8 @@ def _answers(
 
 
 def _in_full_precision(
-    device: torch.device, answers: Generator[Answer, None, None]
-) -> Generator[Answer, None, None]:
+    device: torch.device, answers: Generator[AnswerT, None, None]
+) -> Generator[AnswerT, None, None]:
     """Yield the answers, and restore torch's precision settings whenever the caller has control."""
     try:
         while True:

@@ -1,7 +1,5 @@
 """The report of an experiment, from the rows of its store to files."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

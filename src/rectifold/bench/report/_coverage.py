@@ -1,7 +1,5 @@
 """The sections on the run itself: its settings, the samplers' costs, and what is missing."""
 
-from __future__ import annotations
-
 import json
 
 import pandas as pd

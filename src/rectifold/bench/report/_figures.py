@@ -1,7 +1,5 @@
 """Figures of the report, as SVG text."""
 
-from __future__ import annotations
-
 import warnings
 
 import matplotlib as mpl

@@ -4,8 +4,6 @@ pandas' Styler would need the same table of characters (it escapes neither capti
 as − and ±), and refuses tables with two columns of one name.
 """
 
-from __future__ import annotations
-
 import re
 
 from rectifold.report._document import Table

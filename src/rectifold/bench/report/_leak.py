@@ -1,7 +1,5 @@
 """The section on data leakage: ranks if a method had resampled before the split."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pandas as pd

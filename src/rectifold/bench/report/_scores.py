@@ -1,7 +1,5 @@
 """The sections on scores: average ranks by AUPRC and by other scores, and each data set."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import pandas as pd
@@ -13,17 +11,6 @@ from rectifold.bench.report._figures import heat_map
 from rectifold.model_selection._scores import SCORES
 from rectifold.report._document import Figure, Section, Table, file_name, rows_of
 from rectifold.report._wording import NOTHING, count, number, span
-
-#: Titles of the scores.
-TITLES = {
-    "auprc": "AUPRC",
-    "roc_auc": "ROC-AUC",
-    "f1": "F1",
-    "balanced_accuracy": "balanced accuracy",
-    "g_mean": "G-mean",
-    "brier": "Brier score",
-    "asymmetric_risk": "asymmetric risk, 10:1",
-}
 
 
 def average_ranks(
@@ -74,7 +61,7 @@ def other_scores(frame: pd.DataFrame, ranks: pd.DataFrame) -> Section:
         "false negative costs 10, a false positive 1) are computed from predicted labels, so they "
         "depend on the decision threshold of a classifier; AUPRC and ROC-AUC do not. The Brier "
         "score leaves out classifiers without probabilities, such as the SVM.",
-        ["Method", *(TITLES[score] for score in averages)],
+        ["Method", *(SCORES[score].title for score in averages)],
         rows,
         marked=rows_of(list(ranks.index)),
     )

@@ -1,7 +1,5 @@
 """The section on significance: tests with data sets as blocks."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from functools import partial
 
