@@ -52,16 +52,16 @@ def test_the_documentation_lists_every_name():
     for entry in (*bench.METHODS.values(), *bench.CLASSIFIERS.values()):
         assert f"`{entry.name}`" in text
         assert f"`{entry.short}`" in text
-    assert all(f"`{name}`" in text for name in bench.WRAPPERS)
+    assert all(f"`{name}`" in text for name in bench.EXTRA_METHODS)
 
 
 def test_bagging_averages_decision_functions_if_there_are_no_probabilities(data):
-    bagging = bench.WRAPPERS["Bagging"].wrap(SVC(), 0).fit(data.X, data.y)
+    bagging = bench.EXTRA_METHODS["Bagging"].wrap(SVC(), 0).fit(data.X, data.y)
     assert not hasattr(bagging, "predict_proba")
     mean = np.mean([one.decision_function(data.X) for one in bagging.estimators_], axis=0)
     np.testing.assert_allclose(bagging.decision_function(data.X), mean)
     assert (bagging.predict(data.X) == (mean > 0)).all()
-    soft = bench.WRAPPERS["Bagging"].wrap(LogisticRegression(), 0).fit(data.X, data.y)
+    soft = bench.EXTRA_METHODS["Bagging"].wrap(LogisticRegression(), 0).fit(data.X, data.y)
     probable = soft.predict_proba(data.X)[:, 1] > 0.5
     assert (soft.predict(data.X) == probable).all()
 

@@ -81,7 +81,7 @@ def test_all_fits_of_a_grid_of_the_papers_sets_are_recorded(paper_data, tmp_path
 def test_wrappers_are_fitted_on_the_training_split_without_resampling(sources, tmp_path):
     grid = Grid(
         sources[:1],
-        methods=[bench.method(name) for name in ("None", *bench.WRAPPERS)],
+        methods=[bench.method(name) for name in ("None", *bench.EXTRA_METHODS)],
         classifiers=[bench.classifier("SVM")],
         seeds=(42,),
     )

@@ -31,7 +31,7 @@ from rectifold.bench._protocols import prepare
 from rectifold.bench._statistics import against
 from rectifold.bench._store import OK, Store
 from rectifold.bench._worker import row_of, scores_of, sizes_of
-from rectifold.model_selection._registry import CLASSIFIERS, METHODS, WRAPPERS, Entry
+from rectifold.model_selection._registry import CLASSIFIERS, EXTRA_METHODS, METHODS, Entry
 from rectifold.model_selection._search import explore
 from rectifold.report._wording import equation, number
 
@@ -56,7 +56,7 @@ def fit_all(tasks: dict[str, Task], classifier: Entry) -> list[dict]:
     X, y = prepared.X_train, prepared.y_train
 
     def wrap(name: str) -> Any:
-        return WRAPPERS[name].wrap(classifier.make(task.seed), task.seed)
+        return EXTRA_METHODS[name].wrap(classifier.make(task.seed), task.seed)
 
     with threadpool_limits(limits=1):
         models = {name: wrap(name) for name in tasks}
@@ -84,7 +84,7 @@ def fit_all(tasks: dict[str, Task], classifier: Entry) -> list[dict]:
 def run(store: str, home: str, *names: str) -> None:
     """Run the fits that have no result yet, small data sets first."""
     sources = paper_sources(names or SETS, home)
-    grid = Grid(sources, methods=list(WRAPPERS.values()))
+    grid = Grid(sources, methods=list(EXTRA_METHODS.values()))
     kept = Store(store)
     with kept.writing():
         done = kept.keys()
@@ -145,7 +145,7 @@ def contrasts(frame: pd.DataFrame, names: list[str], other: str) -> None:
 def report(store: str = str(RESULTS / "adaptive"), baselines: str = str(RESULTS / "paper")) -> None:
     """Print the comparison of the results of both stores."""
     frame, _ = newest(pd.concat([Store(baselines).read(), Store(store).read()]))
-    names = [name for name in WRAPPERS if name in set(frame["method"])]
+    names = [name for name in EXTRA_METHODS if name in set(frame["method"])]
     shared = compare_methods(frame, *OTHERS, *names)
     # The same cells for every method, so that rows of the table are comparable.
     cells = frame.set_index(["dataset", "classifier", "seed"]).index.isin(shared.cells)

@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from rectifold.bench._store import Store
     from rectifold.model_selection._registry import (
         CLASSIFIERS,
+        EXTRA_METHODS,
         METHODS,
-        WRAPPERS,
         BenchError,
         Entry,
         classifier,
@@ -25,7 +25,7 @@ _MODULES = {
     "bench._grid": ("SEEDS", "Grid"),
     "bench._protocols": ("PROTOCOLS",),
     "model_selection._registry": (
-        *("CLASSIFIERS", "METHODS", "WRAPPERS", "BenchError", "Entry", "classifier", "method"),
+        *("CLASSIFIERS", "METHODS", "EXTRA_METHODS", "BenchError", "Entry", "classifier", "method"),
     ),
     "bench._runner": ("Progress", "run"),
     "bench._store": ("Store",),
@@ -33,10 +33,10 @@ _MODULES = {
 
 __all__ = [
     "CLASSIFIERS",
+    "EXTRA_METHODS",
     "METHODS",
     "PROTOCOLS",
     "SEEDS",
-    "WRAPPERS",
     "BenchError",
     "Entry",
     "Grid",

@@ -214,7 +214,7 @@ METHODS = _table(
 )
 
 #: Methods that are not in the paper: settings chosen from the data, and controls for them.
-WRAPPERS = _table(
+EXTRA_METHODS = _table(
     Entry("GMR-adaptive", "GMR-ad", "rectifold:RectifiedClassifier", WRAPPER, revision="1"),
     Entry(
         *("GMR-ensemble", "GMR-en", "rectifold:RectifiedClassifier", WRAPPER),
@@ -268,7 +268,7 @@ def method(name: str) -> Entry:
     >>> method("clusters=imblearn.under_sampling:ClusterCentroids").make(seed=42)
     ClusterCentroids(random_state=42)
     """
-    return _find_entry(name, {**METHODS, **WRAPPERS}, "method", "cleaning", "fit_resample")
+    return _find_entry(name, {**METHODS, **EXTRA_METHODS}, "method", "cleaning", "fit_resample")
 
 
 def classifier(name: str) -> Entry:
