@@ -71,7 +71,7 @@ def test_status_shows_failures(folder, capsys, monkeypatch):
         (["run", *OWN, "-m", "SMOET"], "there is no method 'SMOET'; did you mean 'SMOTE'?"),
         (["run", *OWN, "-c", "xgbost"], "there is no classifier 'xgbost'; did you mean 'XGB'?"),
         (["run", "-d", "ecolli"], "there is no data set 'ecolli'; did you mean 'ecoli'?"),
-        (["run", *OWN, "--protocol", "after"], "there is no protocol 'after'; there are 'train-"),
+        (["run", *OWN, "--protocol", "none"], "there is no protocol 'none'; there are 'train-"),
         (
             ["run", *OWN, "--seed", "x"],
             "--seed must be a whole number from 0 to 4294967295",
