@@ -80,8 +80,8 @@ bench-paper: $(VENV)/.installed ## The paper's experiment without data leakage: 
 	$(BIN)/python -m experiments.paper report --store results/paper
 
 bench-adaptive: $(VENV)/.installed ## Settings chosen from the data: hours; interrupted runs resume
-	$(BIN)/python -m experiments.adaptive.adaptive run results/adaptive $(DATA)
-	$(BIN)/python -m experiments.adaptive.adaptive report > results/adaptive/README.md
+	$(BIN)/python -m experiments.adaptive.grid run results/adaptive $(DATA)
+	$(BIN)/python -m experiments.adaptive.grid report > results/adaptive/README.md
 
 bench-candidates: $(VENV)/.installed ## Which settings to choose from, judged on sets left out
 	$(BIN)/python -m experiments.adaptive.candidates run $(DATA)

@@ -24,7 +24,7 @@ from joblib import Parallel, delayed
 from sklearn.base import clone
 from threadpoolctl import threadpool_limits
 
-from experiments.adaptive.adaptive import SETS
+from experiments.adaptive.grid import SETS
 from rectifold import GMR, RectifiedClassifier
 from rectifold.bench._data import load, paper_sources
 from rectifold.bench._protocols import prepare

@@ -20,7 +20,7 @@ def report_of(module):
 
 
 def test_the_published_report_is_made_from_the_store():
-    assert (RESULTS / "README.md").read_text() == report_of("adaptive")
+    assert (RESULTS / "README.md").read_text() == report_of("grid")
 
 
 def test_the_published_candidates_are_made_from_the_recorded_cells():

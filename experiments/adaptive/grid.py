@@ -1,7 +1,7 @@
 """Compare settings chosen from the data with no cleaning and with bagging.
 
-    python -m experiments.adaptive.adaptive run STORE DATA_HOME [DATASET ...]
-    python -m experiments.adaptive.adaptive report [STORE] [BASELINES]
+    python -m experiments.adaptive.grid run STORE DATA_HOME [DATASET ...]
+    python -m experiments.adaptive.grid report [STORE] [BASELINES]
 
 `run` fills a store with the results of ``rectifold bench run`` with these methods (``-m
 GMR-adaptive,GMR-ensemble,Subsampling,Bagging``), except for the seconds, in half the time: the
