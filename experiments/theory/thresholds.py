@@ -11,7 +11,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from benchmarks.cases import load
-from experiments.adaptive.adaptive import SETS
+from experiments.adaptive.grid import SETS
 from experiments.theory.page import Result, publish, rounded, table
 from rectifold import GMR
 from rectifold._core.rectification import Rectification
