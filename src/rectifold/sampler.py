@@ -125,7 +125,7 @@ class GMR(BaseCleaningSampler):
         depend on `n_jobs`.
 
     n_jobs : int, default=None
-        Number of threads. None means 1 unless in a :obj:`joblib.parallel_backend`
+        Number of threads. None means 1 unless in a ``joblib.parallel_backend``
         context. -1 means using all processors. The result does not depend on it.
 
     Attributes

@@ -91,7 +91,7 @@ class RectifiedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
 
     n_jobs : int, default=None
         Number of jobs to run in parallel over the folds. None means 1 unless in a
-        :obj:`joblib.parallel_backend` context. -1 means using all processors. The result does not
+        ``joblib.parallel_backend`` context. -1 means using all processors. The result does not
         depend on it.
 
     random_state : int, RandomState instance or None, default=0

@@ -71,7 +71,7 @@ class HEOMSpace(TableTransformer):
         for each that is not constant.
     n_features_in_ : int
         Number of columns seen during `fit`.
-    feature_names_in_ : ndarray of str of shape (n_features_in_,)
+    feature_names_in_ : ndarray of str of shape (`n_features_in_`,)
         Names of the columns seen during `fit`. Defined only if all names are strings.
 
     See Also

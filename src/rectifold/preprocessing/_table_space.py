@@ -298,7 +298,7 @@ class TableSpace(TableTransformer):
         Kind of each column: "number", "date", "category", "identifier" or "constant".
     n_features_in_ : int
         Number of columns seen during `fit`.
-    feature_names_in_ : ndarray of str of shape (n_features_in_,)
+    feature_names_in_ : ndarray of str of shape (`n_features_in_`,)
         Names of the columns seen during `fit`. Defined only if all names are strings.
 
     See Also
