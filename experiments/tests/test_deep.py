@@ -4,6 +4,7 @@ import json
 import re
 import threading
 import time
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -28,11 +29,18 @@ from rectifold import GMR
 from rectifold.bench import BenchError, Store
 from rectifold.bench.report import write_document
 from rectifold.datasets import load_wine_quality
+from rectifold.report._document_formats import to_markdown
 
 MODEL = TabDDPM(timesteps=8, layers=(32,), embedding=16, iterations=60, device="cpu")
 
 
 pytestmark = pytest.mark.usefixtures("one_thread")
+
+
+def test_the_published_report_is_made_from_the_results_beside_it():
+    folder = Path(__file__).parents[2] / "results" / "deep"
+    document = deep_report.document(Store(folder, DEEP).read())
+    assert to_markdown(document) == (folder / "report" / "README.md").read_text()
 
 
 def call(*arguments):
