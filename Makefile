@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 SUDO := $(shell test "$$(id -u)" = 0 || echo sudo)
 
 .PHONY: demo test figures test-browser test-slow test-gpu lint bench-gpu bench-speed bench-costs bench-memory \
-	bench-report bench-approximate bench-dask browser docs bench-paper bench-adaptive bench-candidates bench-choosing bench-deep bench-theory clean
+	bench-report bench-approximate bench-dask browser docs bench-paper bench-adaptive bench-candidates bench-choosing bench-deep bench-theory bench-unseen clean
 .DEFAULT_GOAL := demo
 
 demo: $(VENV)/.installed ## Clean the embedded data set and see whether that helps
@@ -100,6 +100,11 @@ bench-deep: $(VENV)/.installed ## The paper's experiments with deep networks: ne
 
 bench-theory: $(VENV)/.installed ## The paper's theory, where it holds and where it does not
 	$(BIN)/python -m experiments.theory
+
+bench-unseen: $(VENV)/.installed ## Public data sets that nothing was chosen by: days, resumes
+	$(BIN)/python -m pip install --quiet --requirement experiments/requirements.txt
+	$(BIN)/python -m experiments.unseen run --store results/unseen --data-home $(DATA)
+	$(BIN)/python -m experiments.unseen report --store results/unseen
 
 browser: $(VENV)/.installed
 	@command -v chromium >/dev/null || test -n "$$CHROMIUM" || { echo "installing chromium"; \

@@ -42,7 +42,7 @@ def section(comparison: Comparison) -> Section:
                 f"significantly (Nemenyi test, critical difference {critical}).",
                 test,
             ),
-            *(_against(table, name) for name in (NONE, GMR) if name in table.columns),
+            *(against_reference(table, name) for name in (NONE, GMR) if name in table.columns),
             _each_classifier(comparison),
         ],
     )
@@ -57,7 +57,8 @@ def _labels(names: Iterable[str]) -> dict[str, str]:
     return {name: METHODS[name].short if name in METHODS else name for name in names}
 
 
-def _against(table: pd.DataFrame, reference: str) -> Table:
+def against_reference(table: pd.DataFrame, reference: str) -> Table:
+    """Compare every method with a reference, given a row for each data set."""
     contrasts = against(table, reference)
     rows = [
         [

