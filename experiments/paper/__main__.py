@@ -16,6 +16,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from experiments.commands import exit_status, run_grids
 from experiments.paper import agreement
 from experiments.paper.printed import published
 from rectifold.bench import (
@@ -26,12 +27,9 @@ from rectifold.bench import (
     Store,
     method,
     paper_sources,
-    run,
 )
 from rectifold.bench._protocols import BEFORE_SPLIT, PAPER, TRAIN_ONLY
 from rectifold.bench.report import build_document, write_document
-from rectifold.cli.bench_output import Display, show_end
-from rectifold.cli.errors import sentence_of
 from rectifold.report._document import Document
 
 #: The protocols of the paper's experiment, and the same with the leak.
@@ -76,31 +74,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
             command.add_argument("--output", type=Path, help="default: report, in the store")
             command.add_argument("--latex", action="store_true", help="write tables as LaTeX too")
     options = parser.parse_args(arguments)
+    return exit_status(parser.prog, lambda: _call(options))
+
+
+def _call(options: argparse.Namespace) -> None:
     store = Store(options.store)
-    try:
-        if options.command == "report":
-            folder = options.output or store.folder / "report"
-            print(*write_document(report(store), folder, latex=options.latex), sep="\n")
-        else:
-            for grid in grids(options.data_home, options.protocol, options.data):
-                with Display(True) as display:
-                    progress = run(
-                        grid,
-                        store,
-                        n_jobs=options.n_jobs,
-                        time_limit=options.time_limit,
-                        retry=options.retry,
-                        download=options.download,
-                        callback=display.update,
-                    )
-                show_end(progress, store)
-    except ValueError as error:
-        print(f"{parser.prog}: {sentence_of(error)}", file=sys.stderr)
-        return 2
-    except KeyboardInterrupt:
-        print("stopped; the same command resumes", file=sys.stderr)
-        return 130
-    return 0
+    if options.command == "report":
+        folder = options.output or store.folder / "report"
+        print(*write_document(report(store), folder, latex=options.latex), sep="\n")
+        return
+    run_grids(
+        grids(options.data_home, options.protocol, options.data),
+        store,
+        n_jobs=options.n_jobs,
+        time_limit=options.time_limit,
+        retry=options.retry,
+        download=options.download,
+    )
 
 
 if __name__ == "__main__":

@@ -15,12 +15,11 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from experiments.commands import exit_status, run_grids
 from experiments.unseen.report import COMPARED, FITTED, build, to_page
 from experiments.unseen.sets import RESULTS, describe, list_tasks, unseen_sources
 from rectifold._io import write_whole
-from rectifold.bench import SEEDS, Grid, Store, classifier, method, run
-from rectifold.cli.bench_output import Display, show_end
-from rectifold.cli.errors import sentence_of
+from rectifold.bench import SEEDS, Grid, Store, classifier, method
 
 
 def grid(
@@ -59,45 +58,33 @@ def main(arguments: Sequence[str] | None = None) -> int:
     running.add_argument("--time-limit", type=float, help="seconds of a fit; by default none")
     running.add_argument("--n-jobs", type=int, default=-1, help="number of processes")
     options = parser.parse_args(arguments)
-    try:
-        if options.command == "list":
-            tasks = list_tasks()
-            names = list(tasks.loc[tasks["decision"] == "chosen", "task"])
-            chosen = describe(names, options.data_home)
-            for name, table in (("tasks", tasks), ("sets", chosen)):
-                table.to_csv(RESULTS / f"{name}.csv", index=False, lineterminator="\n")
-            print(f"{len(chosen)} of {len(tasks)} tasks are chosen")
-            return 0
-        store = Store(options.store)
-        if options.command == "report":
-            methods = tuple(method(name).name for name in options.method)
-            path = store.folder / "README.md"
-            write_whole(path, to_page(build(store.read(), methods)).encode())
-            print(path)
-            return 0
-        with Display(True) as display:
-            progress = run(
-                grid(
-                    options.data,
-                    options.method,
-                    options.classifier,
-                    options.seed,
-                    options.data_home,
-                ),
-                store,
-                n_jobs=options.n_jobs,
-                time_limit=options.time_limit,
-                retry=options.retry,
-                callback=display.update,
-            )
-        show_end(progress, store)
-    except ValueError as error:
-        print(f"{parser.prog}: {sentence_of(error)}", file=sys.stderr)
-        return 2
-    except KeyboardInterrupt:
-        print("stopped; the same command resumes", file=sys.stderr)
-        return 130
-    return 0
+    return exit_status(parser.prog, lambda: _call(options))
+
+
+def _call(options: argparse.Namespace) -> None:
+    if options.command == "list":
+        tasks = list_tasks()
+        names = list(tasks.loc[tasks["decision"] == "chosen", "task"])
+        chosen = describe(names, options.data_home)
+        for name, table in (("tasks", tasks), ("sets", chosen)):
+            table.to_csv(RESULTS / f"{name}.csv", index=False, lineterminator="\n")
+        print(f"{len(chosen)} of {len(tasks)} tasks are chosen")
+        return
+    store = Store(options.store)
+    if options.command == "report":
+        methods = tuple(method(name).name for name in options.method)
+        path = store.folder / "README.md"
+        write_whole(path, to_page(build(store.read(), methods)).encode())
+        print(path)
+        return
+    one = grid(options.data, options.method, options.classifier, options.seed, options.data_home)
+    run_grids(
+        [one],
+        store,
+        n_jobs=options.n_jobs,
+        time_limit=options.time_limit,
+        retry=options.retry,
+    )
 
 
 if __name__ == "__main__":
