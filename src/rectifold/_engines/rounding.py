@@ -109,9 +109,14 @@ def rounding(terms: int, double: bool, absolute: float, largest: float) -> Round
 
     `absolute` comes from `underflow`; `largest` is the largest squared length of a point.
     """
-    times, dtype = (6 * terms + 40, np.float64) if double else (4 * terms + 32, np.float32)
     # The reach exceeds (|x| + |y|)^2 and its rounding.
-    return Rounding(times * float(np.finfo(dtype).eps) / 2, absolute, 4.5 * largest + 1e-30)
+    return Rounding(relative_error(terms, double), absolute, 4.5 * largest + 1e-30)
+
+
+def relative_error(terms: int, double: bool) -> float:
+    """Return the c of the bounds."""
+    times, dtype = (6 * terms + 40, np.float64) if double else (4 * terms + 32, np.float32)
+    return times * float(np.finfo(dtype).eps) / 2
 
 
 def underflow(columns: int, exponent: int) -> float:

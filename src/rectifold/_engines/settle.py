@@ -16,13 +16,16 @@ NO_NEIGHBOUR = int(np.iinfo(np.intp).max)
 _BLOCK = 1 << 17
 
 
-def settle(points: Points, proposal: Proposal, k: int) -> tuple[Ints, Floats]:
+def settle(
+    points: Points, proposal: Proposal, k: int, *, queries: Points | None = None
+) -> tuple[Ints, Floats]:
     """Reduce candidates to the k nearest samples in the order (distance, index).
 
     Indices and distances have the shape (n_rows, k). All engines call this, so that they give the
-    same neighbours and, bit for bit, the same distances.
+    same neighbours and, bit for bit, the same distances. With `queries`, the proposal is for these,
+    and they exclude no sample.
     """
-    indices, distances, counts = settle_few(points, proposal, k)
+    indices, distances, counts = settle_few(points, proposal, k, queries=queries)
     if counts.min(initial=k) < k:
         raise ParameterError(
             "sample {} has {} neighbours where {} are needed: lower {}, or search for more.",
@@ -34,7 +37,9 @@ def settle(points: Points, proposal: Proposal, k: int) -> tuple[Ints, Floats]:
     return indices, distances
 
 
-def settle_few(points: Points, proposal: Proposal, k: int) -> tuple[Ints, Floats, Ints]:
+def settle_few(
+    points: Points, proposal: Proposal, k: int, *, queries: Points | None = None
+) -> tuple[Ints, Floats, Ints]:
     """Do the same for any number of candidates, and return that number for each sample.
 
     Missing neighbours are `NO_NEIGHBOUR`, at an infinite distance.
@@ -42,15 +47,15 @@ def settle_few(points: Points, proposal: Proposal, k: int) -> tuple[Ints, Floats
     counts = np.diff(proposal.offsets)
     if proposal.distances is not None and (counts == k).all():
         neighbours = proposal.candidates.reshape(-1, k), proposal.distances.reshape(-1, k)
-        if _is_settled(proposal.rows, *neighbours):
+        if _is_settled(proposal.rows if queries is None else None, *neighbours):
             return *neighbours, counts
     # The sample itself is excluded by index, never by position: a duplicate at distance
     # zero may come before it.
-    owner = np.repeat(np.arange(len(counts)), counts)
-    foreign = proposal.candidates != proposal.rows[owner]
-    owner, other = owner[foreign], proposal.candidates[foreign]
+    owner, other = np.repeat(np.arange(len(counts)), counts), proposal.candidates
+    foreign = other != proposal.rows[owner] if queries is None else slice(None)
+    owner, other = owner[foreign], other[foreign]
     if proposal.distances is None:
-        distances = pair_distances(points, proposal.rows[owner], other)
+        distances = pair_distances(points, proposal.rows[owner], other, queries=queries)
     else:
         distances = proposal.distances[foreign]
     counts = np.bincount(owner, minlength=len(counts))
@@ -71,7 +76,10 @@ def settle_few(points: Points, proposal: Proposal, k: int) -> tuple[Ints, Floats
     table[cell] = distances
     chosen = np.argsort(table, axis=1)[:, : k + 1]
     nearest = np.take_along_axis(table, chosen, axis=1)
-    equal = (nearest[:, 1:] == nearest[:, :-1]) & (nearest[:, 1:] < np.inf)
+    equal = nearest[:, 1:] == nearest[:, :-1]
+    if queries is None:
+        # Only those of queries can be so far that their squares overflow.
+        equal &= nearest[:, 1:] < np.inf
     tied = np.flatnonzero(equal.any(axis=1))
     if len(tied):
         # By index, then, keeping that order among equals, by distance.
@@ -84,32 +92,37 @@ def settle_few(points: Points, proposal: Proposal, k: int) -> tuple[Ints, Floats
     return np.take_along_axis(indices, chosen, axis=1), distances, counts
 
 
-def _is_settled(rows: Ints, indices: Ints, distances: Floats) -> bool:
-    """Return whether neighbours are in the canonical order and exclude the sample itself."""
+def _is_settled(rows: Ints | None, indices: Ints, distances: Floats) -> bool:
+    """Return whether neighbours are in the canonical order and exclude the samples `rows`."""
     later = distances[:, 1:] > distances[:, :-1]
     later |= (distances[:, 1:] == distances[:, :-1]) & (indices[:, 1:] > indices[:, :-1])
-    return bool(later.all()) and not (indices == rows[:, None]).any()
+    return bool(later.all()) and (rows is None or not (indices == rows[:, None]).any())
 
 
-def pair_distances(points: Points, left: Ints, right: Ints) -> Floats:
+def pair_distances(
+    points: Points, left: Ints, right: Ints, *, queries: Points | None = None
+) -> Floats:
     """Return the distances of the pairs (left[i], right[i]), in float64 by direct subtraction.
+
+    `left` are numbers of `queries`, if there are any.
 
     Squares are added feature by feature, from the first to the last. This order makes the sum the
     same for dense and sparse input (adding a zero changes nothing), for any block size and on any
     device; pairwise or vectorised sums would differ.
     """
-    values = points.values
+    values, others = points.values, points if queries is None else queries
     width = max(1, values.shape[1])
     step = max(64, _BLOCK // width)
     squares = np.empty(len(left))
     for start in range(0, len(left), step):
         block = slice(start, start + step)
-        squares[block] = _squared_differences(values, left[block], right[block])
+        squares[block] = _squared_differences(others.values, left[block], values, right[block])
     if points.metric == "cosine":
         # For normalised samples 1 - cos is half the squared distance, without cancellation.
         cosine = squares / 2
-        if points.zero is not None:
-            cosine[points.zero[left] | points.zero[right]] = 1.0
+        for zero, some in ((others.zero, left), (points.zero, right)):
+            if zero is not None:
+                cosine[zero[some]] = 1.0
         return cosine
     return squares if points.metric == "sqeuclidean" else np.sqrt(squares)
 
@@ -123,16 +136,19 @@ def squared(distances: Floats, metric: str) -> Floats:
     return np.asarray(squares * (1 + 1e-9))
 
 
-def _squared_differences(values: Matrix, left: Ints, right: Ints) -> Floats:
-    if sparse.issparse(values):
-        difference = sparse.csr_array(values[left] - values[right])
+def _squared_differences(first: Matrix, left: Ints, second: Matrix, right: Ints) -> Floats:
+    if sparse.issparse(first):
+        difference = sparse.csr_array(first[left] - second[right])
         difference.sort_indices()
         return sum_entries(difference.data**2, difference.indptr)
-    shape = (len(left), values.shape[1])
+    shape = (len(left), first.shape[1])
     difference, other = (scratch(name, shape, np.float64) for name in ("pairs", "others"))
-    # No index is out of range; "clip" is the mode that needs no copy.
-    values.take(left, axis=0, out=difference, mode="clip")
-    values.take(right, axis=0, out=other, mode="clip")
+    for values, some, taken in ((first, left, difference), (second, right, other)):
+        if values.dtype == np.float64:
+            # No index is out of range; "clip" is the mode that needs no copy.
+            values.take(some, axis=0, out=taken, mode="clip")
+        else:
+            taken[:] = values[some]
     difference -= other
     difference *= difference
     return sum_columns(difference.T, len(left))

@@ -21,6 +21,11 @@ _local = threading.local()
 #: Buffers of threads that have ended, for threads to come; each holds a few megabytes.
 _released: list[dict[str, Any]] = []
 _MAX_RELEASED = 4
+#: The limit of BLAS threads holds for the whole process: it is set by the first of the pools in
+#: use, in whatever thread, and restored by the last.
+_limits: list[Any] = []
+_lock = threading.Lock()
+_in_use = 0
 
 
 @cache
@@ -42,14 +47,22 @@ class Workers:
             )
 
     def __enter__(self) -> "Workers":
-        self._limit = _controller().limit(limits=1, user_api="blas")
+        global _in_use
+        with _lock:
+            if _in_use == 0:
+                _limits.append(_controller().limit(limits=1, user_api="blas"))
+            _in_use += 1
         return self
 
     def __exit__(self, *_: object) -> None:
+        global _in_use
         if self._pool is not None:
             self._pool.shutdown(cancel_futures=True)
             _released.extend(self._memory[: max(0, _MAX_RELEASED - len(_released))])
-        self._limit.restore_original_limits()
+        with _lock:
+            _in_use -= 1
+            if _in_use == 0:
+                _limits.pop().restore_original_limits()
 
     def map(self, work: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
         """Yield the results in the order of the items, with few of them in memory at once."""

@@ -14,7 +14,7 @@ from rectifold._engines.settle import squared
 _PAIRS = 1 << 20
 #: The squared distance of normalised samples from zero vectors, slightly reduced, so that rounding
 #: can't make a sample at that distance look nearer.
-_SQUARED_DISTANCE = 2 * (1 - 1e-6)
+SQUARED_DISTANCE = 2 * (1 - 1e-6)
 
 #: A search among non-zero samples: their values, their labels, and a squared distance at which
 #: samples of other classes lie that are not among them.
@@ -38,13 +38,13 @@ def search_nonzero(
         yield Proposal(some, np.arange(len(some) + 1) * len(first), np.tile(first, len(some)))
     if not len(rows):
         return
-    for answer in among(points.values[rows], labels[rows], _SQUARED_DISTANCE):
+    for answer in among(points.values[rows], labels[rows], SQUARED_DISTANCE):
         if isinstance(answer, Certified):
             yield Certified(rows[answer.rows])
         elif isinstance(answer, Proposal):
-            yield _with_candidates(answer, rows, zeros[: k + 1])
+            yield _translated(answer, rows, zeros[: k + 1])
         elif isinstance(answer, CheckSample):
-            truth = _with_candidates(answer.proposal, rows, zeros[: k + 1])
+            truth = _translated(answer.proposal, rows, zeros[: k + 1])
             yield CheckSample(truth, answer.drawn_from)
         else:
             yield answer
@@ -80,13 +80,20 @@ def search_targets(
             yield answer.only(reach[answer.rows] >= 0).below(targets)
 
 
-def _with_candidates(answer: Proposal, rows: Ints, extra: Ints) -> Proposal:
+def _translated(answer: Proposal, rows: Ints, extra: Ints) -> Proposal:
     """Translate a proposal among `rows` to indices of the table, and add `extra` to each sample."""
+    return with_candidates(
+        Proposal(rows[answer.rows], answer.offsets, rows[answer.candidates]), extra
+    )
+
+
+def with_candidates(answer: Proposal, extra: Ints) -> Proposal:
+    """Add the candidates `extra` to each sample of a proposal."""
     lengths = np.diff(answer.offsets)
     offsets = answer.offsets + len(extra) * np.arange(len(answer.offsets))
     candidates = np.empty(offsets[-1], dtype=np.intp)
-    candidates[ranges(offsets[:-1], lengths)] = rows[answer.candidates]
+    candidates[ranges(offsets[:-1], lengths)] = answer.candidates
     candidates[(offsets[1:, None] - len(extra) + np.arange(len(extra))).ravel()] = np.tile(
         extra, len(lengths)
     )
-    return Proposal(rows[answer.rows], offsets, candidates)
+    return Proposal(answer.rows, offsets, candidates)

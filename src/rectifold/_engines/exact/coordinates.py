@@ -31,6 +31,8 @@ class Coordinates:
     centre: Floats | None
     #: Exponent of the power of two.
     exponent: int
+    #: Whether coordinates are sparse matrices.
+    sparse: bool
 
     @property
     def factor(self) -> float:
@@ -38,11 +40,12 @@ class Coordinates:
         return float(2.0**self.exponent)
 
     def of(self, points: Ints, dtype: np.dtype[np.floating]) -> Matrix:
-        """Return the coordinates of some points."""
+        """Return the coordinates of some points, given by an array of their numbers."""
         some = self.values[points]
         if sparse.issparse(some):
             some = (some * self.factor).astype(dtype)
             return some if self.sparse else some.toarray()
+        some = some.astype(np.float64, copy=False)
         if self.centre is not None:
             some -= self.centre
         some *= self.factor
@@ -55,18 +58,15 @@ class Coordinates:
         # Squares that underflow are kept above zero.
         return np.maximum(scaled, 1e-290)
 
-    @property
-    def sparse(self) -> bool:
-        """Return whether coordinates are sparse matrices."""
-        return stays_sparse(self.values)
+    def terms(self, others: "Coordinates") -> int:
+        """Return the maximum number of terms of a product with other points: d in `rounding`."""
+        return min(int(self.values.shape[1]), self._entries() + others._entries())
 
-    @property
-    def terms(self) -> int:
-        """Return the maximum number of terms of a product of two points: d in `rounding`."""
-        d = int(self.values.shape[1])
+    def _entries(self) -> int:
+        """Return the maximum number of entries of a point."""
         if sparse.issparse(self.values):
-            return min(d, 2 * int(np.diff(self.values.indptr).max(initial=0)))
-        return d
+            return int(np.diff(self.values.indptr).max(initial=0))
+        return int(self.values.shape[1])
 
 
 def stays_sparse(values: Matrix) -> bool:
@@ -89,7 +89,7 @@ def fit_coordinates(values: Matrix, *, unit_length: bool) -> Coordinates:
     else:
         largest = max((values.max(axis=0) - centre).max(), (centre - values.min(axis=0)).max())
     exponent = int(np.clip(LARGEST - np.frexp(largest)[1], -1000, 1000))
-    return Coordinates(values, centre, exponent)
+    return Coordinates(values, centre, exponent, stays_sparse(values))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -103,6 +103,8 @@ class Sketch:
     squares: Floats
     #: Bound of the rounding error of a point, relative to its length.
     blur: float
+    #: The columns of the projection, if there is one.
+    basis: Floats | None
 
 
 def sketch(coordinates: Coordinates, *, projected: bool = True) -> Sketch:
@@ -111,17 +113,23 @@ def sketch(coordinates: Coordinates, *, projected: bool = True) -> Sketch:
     Points of few columns are their own sketch. Others are projected on an orthonormal basis, which
     makes no distance larger; or, unless `projected`, to no columns.
     """
+    d = coordinates.values.shape[1]
+    if d <= WIDE and not sparse.issparse(coordinates.values):
+        return sketch_with(None, coordinates)
+    return sketch_with(_basis(coordinates, min(PROJECTIONS, d) if projected else 0), coordinates)
+
+
+def sketch_with(basis: Floats | None, coordinates: Coordinates) -> Sketch:
+    """Return the sketch of all points for the basis of another, None if that is plain."""
     n, d = coordinates.values.shape
-    plain = d <= WIDE and not sparse.issparse(coordinates.values)
-    count = d if plain else min(PROJECTIONS, d)
-    count = count if plain or projected else 0
-    basis = None if plain else _basis(coordinates, count)
+    count = d if basis is None else basis.shape[1]
     points, squares = np.empty((n, count), dtype=np.float32), np.empty(n)
     for at in range(0, n, ROWS):
         some = coordinates.of(np.arange(at, min(at + ROWS, n)), np.dtype(np.float32))
         squares[at : at + ROWS] = squared_lengths(some)
         points[at : at + ROWS] = some if basis is None else some @ basis
-    return Sketch(points, plain, squares, blur_of(d, None if plain else count))
+    blur = blur_of(d, None if basis is None else count)
+    return Sketch(points, basis is None, squares, blur, basis)
 
 
 def blur_of(columns: int, projections: int | None) -> float:

@@ -66,16 +66,18 @@ def build_index(
     *,
     unit_length: bool,
     ceiling: float,
+    farthest: float = 0.0,
 ) -> LeafIndex:
     """Group samples, none of them a zero vector under cosine, and put their points into leaves.
 
-    With `unit_length`, all samples have length one. See `LeafIndex.ceiling`.
+    With `unit_length`, all samples have length one. See `LeafIndex.ceiling` and, for `farthest`,
+    `products.build`.
     """
     groups = group(values)
     size = costs.leaf_size(len(groups.counts), k, sparse=stays_sparse(groups.values))
     # A class that would leave most slots of its leaf empty gets none.
     classes = groups.classes(labels, least=1 if size is None else size // 8)
-    frame = _frame(groups, classes, size, workers, unit_length=unit_length)
+    frame = _frame(groups, classes, size, workers, unit_length=unit_length, farthest=farthest)
     if unit_length:
         ceiling *= frame.coordinates.factor**2
     weights = _by_place(groups.counts, frame)
@@ -99,9 +101,15 @@ def build_target_index(
 
 
 def _frame(
-    groups: Groups, classes: Ints, size: int | None, workers: Workers, *, unit_length: bool
+    groups: Groups,
+    classes: Ints,
+    size: int | None,
+    workers: Workers,
+    *,
+    unit_length: bool,
+    farthest: float = 0.0,
 ) -> Frame:
-    frame = build(groups.values, classes, size, workers, unit_length=unit_length)
+    frame = build(groups.values, classes, size, workers, unit_length=unit_length, farthest=farthest)
     # With very many columns, single precision proves nothing.
     return frame if frame.usable else frame.finer()
 

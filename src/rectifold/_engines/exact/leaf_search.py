@@ -5,9 +5,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from rectifold._core.utils import Floats, Ints
+from rectifold._core.utils import Bools, Floats, Ints
 from rectifold._engines.exact.index import LeafIndex
-from rectifold._engines.exact.leaves import visits
+from rectifold._engines.exact.leaves import paired_visits, visits
 from rectifold._engines.exact.products import Frame
 from rectifold._engines.exact.top_k import kth_at_least
 from rectifold._engines.threads import Workers, positive, scratch
@@ -51,7 +51,7 @@ def search(
     bounds need no tightening first.
     """
     which = np.arange(index.frame.leaves.n) if which is None else which
-    searcher = _Searcher(index.frame, index.weights, k, which, tight)
+    searcher = Searcher(index.frame, index.weights, k, which, tight)
     coarse: list[tuple[Ints, Floats]] = []
     # Independent of the number of workers, on which results must not depend.
     count = max(-(-len(places) // _QUERIES), min(4, -(-len(places) // 300)))
@@ -76,21 +76,29 @@ def estimate(
     pairs = 0
     # Finite bounds for some of the leaves are tight; see `search`.
     if every or not np.isfinite(bounds).all():
-        bounds, pairs = _Searcher(frame, weights, k, which).tighten(places, bounds)
+        bounds, pairs = Searcher(frame, weights, k, which).tighten(places, bounds)
     if not frame.resolves(bounds, places).all():
-        bounds, _ = _Searcher(frame.finer(), weights, k, which).tighten(places, bounds)
+        bounds, _ = Searcher(frame.finer(), weights, k, which).tighten(places, bounds)
     near = frame.near(places, bounds, which)
     compared = np.count_nonzero(near) * frame.leaves.size + pairs
     return bounds, compared / len(places)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Searcher:
+class Searcher:
+    """Find the points near some queries in the leaves `which`."""
+
     frame: Frame
+    #: Number of samples on the point at each place.
     weights: Ints
     k: int
     which: Ints
     tight: bool = False
+
+    @property
+    def wanted(self) -> int:
+        """Number of samples that candidates must include: a query may be one of them."""
+        return self.k + self.frame.side.itself
 
     def __call__(self, task: tuple[Ints, Floats]) -> tuple[list[Candidates], tuple[Ints, Floats]]:
         """Return candidates, and the queries for which rounding is too coarse, with bounds."""
@@ -98,54 +106,71 @@ class _Searcher:
         pairs = 0
         if not self.tight or not np.isfinite(bounds).all():
             bounds, pairs = self.tighten(places, bounds)
-        if self.frame.dtype == np.float64:
-            fine = np.ones(len(places), dtype=bool)
-        else:
-            fine = self.frame.resolves(bounds, places)
-        found = []
-        pending = [(places[fine], bounds[fine])] if fine.any() else []
-        while pending:
-            some, within = pending.pop()
-            candidates = self._collect(some, within, pairs)
-            if candidates is None:
-                half = len(some) // 2
-                pending += [(some[half:], within[half:]), (some[:half], within[:half])]
-            else:
-                found.append(candidates)
-                pairs = 0
+        fine = self.fine(places, bounds)
+        some, within = places[fine], bounds[fine]
+        found = self.collect(some, within, self.frame.near(some, within, self.which), pairs)
         return found, (places[~fine], bounds[~fine])
+
+    def fine(self, places: Ints, bounds: Floats) -> Bools:
+        """Return for which queries rounding is not too coarse."""
+        if self.frame.dtype == np.float64:
+            return np.ones(len(places), dtype=bool)
+        return self.frame.resolves(bounds, places)
 
     def tighten(self, places: Ints, bounds: Floats) -> tuple[Floats, int]:
         """Lower bounds to the k-th nearest point of the nearest leaves; also return the pairs."""
-        size = self.frame.leaves.size
         count = min(len(self.which), FIRST)
-        # The sample itself is among them, so k + 1 are needed.
-        if count * size <= self.k:
+        if count * self.frame.leaves.size < self.wanted:
             return bounds, 0
-        mask = self.frame.nearest(places, self.which, count)
-        # Some queries have more leaves, if centres are equally near.
-        count = int(mask.sum(axis=1).max())
-        slot = np.zeros((len(places) + 1, self.frame.leaves.n), dtype=int)
-        slot[:-1, self.which] = np.cumsum(mask, axis=1)
-        slot -= 1
-        queries = self.frame.queries(places)
-        nearest = scratch("nearest", (len(places) + 1, count, size), self.frame.dtype)
-        nearest.fill(-np.inf)
-        pairs = 0
-        for visit in visits(self.which, mask, size):
-            products = self.frame.products(queries, visit)
-            nearest[visit.queries, slot[visit.queries, visit.leaves[:, None]]] = products
-            pairs += products.size
-        kth = kth_at_least(nearest[:-1].reshape(len(places), -1), self.k + 1)
-        return np.minimum(bounds, self.frame.at_most(kth, places)), pairs
+        products = self.products(places, self.nearest(places, count))
+        kth = kth_at_least(products.reshape(len(places), -1), self.wanted)
+        return np.minimum(bounds, self.frame.at_most(kth, places)), products.size
 
-    def _collect(self, places: Ints, bounds: Floats, pairs: int) -> Candidates | None:
+    def nearest(self, places: Ints, count: int) -> Ints:
+        """Return the numbers of `count` leaves with the nearest centres for each query."""
+        query, place = np.nonzero(self.frame.nearest(places, self.which, count))
+        # Some queries have more, if centres are equally near.
+        starts = np.searchsorted(query, np.arange(len(places)))
+        return np.asarray(self.which[place[starts[:, None] + np.arange(count)]])
+
+    def products(self, places: Ints, leaves: Ints) -> Floats:
+        """Return products of shape (n_queries, n_leaves, leaf size) with the leaves of each query.
+
+        Valid until the next call in this thread.
+        """
+        frame, size = self.frame, self.frame.leaves.size
+        queries = frame.queries(places)
+        found = scratch("nearest", (leaves.size + 1, size), frame.dtype)
+        for visit, pairs in paired_visits(leaves, frame.leaves.n, size):
+            found[pairs] = frame.products(queries, visit)
+        return np.asarray(found[:-1].reshape(*leaves.shape, size))
+
+    def collect(
+        self, places: Ints, bounds: Floats, near: Bools, pairs: int = 0
+    ) -> list[Candidates]:
+        """Return the points within the bounds, in the leaves of `near`.
+
+        `pairs` is added to the number of pairs.
+        """
+        found = []
+        pending = [(places, bounds, near)] if len(places) else []
+        while pending:
+            some, within, mask = pending.pop()
+            candidates = self._collect(some, within, mask, pairs)
+            if candidates is None:
+                for half in (slice(len(some) // 2, None), slice(len(some) // 2)):
+                    pending.append((some[half], within[half], mask[half]))
+            else:
+                found.append(candidates)
+                pairs = 0
+        return found
+
+    def _collect(self, places: Ints, bounds: Floats, near: Bools, pairs: int) -> Candidates | None:
         """Return the points within the bounds; None if they are too many for the memory."""
         size = self.frame.leaves.size
         within = self.frame.above(bounds, places)
         queries = self.frame.queries(places, within)
         hits, held = [], 0
-        near = self.frame.near(places, bounds, self.which)
         for visit in visits(self.which, near, size):
             products = self.frame.products(queries, visit)
             pairs += products.size
@@ -166,7 +191,7 @@ class _Searcher:
             nothing = np.empty(0, dtype=np.intp)
             return Candidates(places, np.zeros(len(places) + 1, dtype=np.intp), nothing, pairs)
         owner, neighbours, nearness = (np.concatenate(parts) for parts in zip(*hits, strict=True))
-        if len(owner) <= _FEW * (self.k + 1) * len(places):
+        if len(owner) <= _FEW * self.wanted * len(places):
             order = np.argsort(owner.astype(np.uint16), kind="stable")
             return Candidates(places, _offsets(owner, len(places)), neighbours[order], pairs)
         # The k-th nearest of all gives a tighter bound. (A product with the bound b adds c b to the
@@ -177,7 +202,7 @@ class _Searcher:
         rows = np.cumsum(self.weights[neighbours])
         starts = np.searchsorted(owner, np.arange(len(places)))
         before = np.append(0, rows)[starts]
-        last = np.minimum(np.searchsorted(rows, before + self.k + 1), len(rows) - 1)
+        last = np.minimum(np.searchsorted(rows, before + self.wanted), len(rows) - 1)
         enough = owner[last] == np.arange(len(places))
         most = self.frame.above(self.frame.at_most(-squares[last] / 2, places), places)
         most = np.where(enough, most + 8 * self.frame.rounding.relative * within, np.inf)

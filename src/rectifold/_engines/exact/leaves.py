@@ -47,10 +47,11 @@ class Leaves:
         """Return the leaves of a class."""
         return np.flatnonzero(self.labels == label)
 
-    def near(self, places: Ints, squares: Floats, radii: Floats, which: Ints) -> Bools:
+    def near(self, sketch: Floats, squares: Floats, radii: Floats, which: Ints) -> Bools:
         """Return which of the leaves `which` can hold a point within the radius of each query.
 
-        `squares` are the squared lengths of the sketch of the queries; `radii` are widened by what
+        `sketch` are the queries in the coordinates of `Leaves.sketch`, and `squares` their squared
+        lengths; `radii` are widened by what
         rounding may have moved the query. The result has the shape (n_queries, n_leaves).
 
         By the triangle inequality all points of a leaf are farther than rho from x if its
@@ -63,24 +64,32 @@ class Leaves:
         that is at most 8 |x|^2 + 3 (rho + r)^2, and the rounding at most m + 5 times the unit
         roundoff of that; a margin for both is added.
         """
-        m = self.sketch.shape[1]
+        n, m = sketch.shape
         margin = ball_margin(m)
         radii = radii * (1 + margin)
-        left = np.empty((len(places), m + 3), dtype=np.float32)
-        left[:, :m] = self.sketch.take(places, axis=0)
+        left = np.empty((n, m + 3), dtype=np.float32)
+        left[:, :m] = sketch
         left[:, m] = radii * radii - squares * (1 - margin)
         left[:, m + 1] = 1
         left[:, m + 2] = radii
-        return left @ self.balls[which].T >= 0
+        return left @ self._balls(which).T >= 0
 
-    def nearest(self, places: Ints, which: Ints, count: int) -> Bools:
+    def nearest(self, sketch: Floats, which: Ints, count: int) -> Bools:
         """Return which leaves have the nearest centres; no proof depends on it."""
         if count >= len(which):
-            return np.ones((len(places), len(which)), dtype=bool)
-        doubled = self.balls[which, : self.sketch.shape[1]]
-        scores = self.sketch.take(places, axis=0) @ doubled.T
-        scores -= np.einsum("ij,ij->i", doubled, doubled) / 4
+            return np.ones((len(sketch), len(which)), dtype=bool)
+        scores = self.scores(sketch, which)
         return scores >= kth_at_least(scores, count)[:, None]
+
+    def scores(self, sketch: Floats, which: Ints) -> Floats:
+        """Return for each query a score of the leaves `which`, highest for the nearest centre."""
+        doubled = self._balls(which)[:, : sketch.shape[1]]
+        scores: Floats = sketch @ doubled.T
+        scores -= np.einsum("ij,ij->i", doubled, doubled) / 4
+        return scores
+
+    def _balls(self, which: Ints) -> Floats:
+        return self.balls if len(which) == self.n else self.balls[which]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -115,19 +124,36 @@ def visits(which: Ints, mask: Bools, size: int) -> Iterator[Visits]:
     if not seen:
         return
     query, place = np.divmod(np.flatnonzero(mask), n_leaves)
-    query = query[np.argsort(place, kind="stable")]
-    counts = np.bincount(place, minlength=n_leaves)
+    query = np.append(query, n)
+    for leaves, pairs in _blocks(place, n_leaves, size):
+        yield Visits(which[leaves], query[pairs])
+
+
+def paired_visits(leaves: Ints, n_leaves: int, size: int) -> Iterator[tuple[Visits, Ints]]:
+    """Yield blocks for the leaves of each query, equally many in each row of `leaves`.
+
+    With them come the positions of their pairs in the flattened `leaves`, padded with its size.
+    """
+    for some, pairs in _blocks(leaves.ravel(), n_leaves, size):
+        yield Visits(some, pairs // leaves.shape[1]), pairs
+
+
+def _blocks(leaf: Ints, n_leaves: int, size: int) -> Iterator[tuple[Ints, Ints]]:
+    """Yield leaves, and blocks of the pairs that have each, padded with the number of pairs."""
+    seen = len(leaf)
+    order = np.argsort(leaf, kind="stable")
+    counts = np.bincount(leaf, minlength=n_leaves)
     # Blocks hold a fraction of the queries of a leaf, so that there is little padding.
     width = int(2 ** np.clip(np.round(np.log2(seen / np.count_nonzero(counts) / 3)), 3, 8))
     blocks = -(-counts // width)
     within = np.arange(seen) - np.repeat(np.cumsum(counts) - counts, counts)
     first = np.repeat(np.cumsum(blocks) - blocks, counts)
-    table = np.full((int(blocks.sum()), width), n)
-    table[first + within // width, within % width] = query
-    leaf = np.repeat(which, blocks)
+    table = np.full((int(blocks.sum()), width), seen)
+    table[first + within // width, within % width] = order
+    leaves = np.repeat(np.arange(n_leaves), blocks)
     step = max(1, PRODUCTS // (width * size))
-    for at in range(0, len(leaf), step):
-        yield Visits(leaf[at : at + step], table[at : at + step])
+    for at in range(0, len(leaves), step):
+        yield leaves[at : at + step], table[at : at + step]
 
 
 def one_leaf(sketch: Floats, classes: Ints) -> Leaves:

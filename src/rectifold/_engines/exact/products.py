@@ -14,7 +14,8 @@ from rectifold._engines.exact.coordinates import (
     squared_lengths,
 )
 from rectifold._engines.exact.leaves import EMPTY, Leaves, Visits, one_leaf, partition
-from rectifold._engines.rounding import Rounding, rounding, underflow
+from rectifold._engines.exact.query_side import QuerySide, other_side, own_side
+from rectifold._engines.rounding import Rounding, relative_error, rounding, underflow
 from rectifold._engines.threads import Workers, scratch
 
 #: Sparse points are stored as dense blocks up to this number of bytes.
@@ -34,13 +35,13 @@ class Frame:
     #: makes products with few queries twice as fast. For sparse points one matrix per leaf,
     #: without the two additional columns.
     stored: Floats | list[Matrix] | None
-    #: |x|^2 by place.
-    squares: Floats
+    #: |x|^2 by place; None to compute them on demand.
+    squares: Floats | None
     #: See `coordinates.Sketch`.
-    plain: bool
     blur: float
-    #: Squared lengths of the sketch, by place.
-    sketch_squares: Floats
+    basis: Floats | None
+    #: The queries: the points themselves, by place, unless replaced by others.
+    side: QuerySide
 
     @property
     def usable(self) -> bool:
@@ -48,12 +49,12 @@ class Frame:
         return self.rounding.usable
 
     def queries(self, places: Ints, bounds: Floats | float = 0.0) -> "Queries":
-        """Return points as left sides of products, with their bounds, and a row of padding."""
+        """Return queries as left sides of products, with their bounds, and a row of padding."""
         n, d = len(places), self.coordinates.values.shape[1]
         bounds = self.rounding.clipped(np.asarray(bounds))
-        first = np.append((bounds - self.squares[places]) / 2, -4 * self.rounding.reach)
+        first = np.append((bounds - self.side.squares[places]) / 2, -4 * self.rounding.reach)
         first = first.astype(self.dtype)
-        left = self._points(places)
+        left = self.side.points(places, self.dtype)
         if self.coordinates.sparse:
             padding = sparse.csr_array((1, d), dtype=self.dtype)
             return Queries(sparse.vstack((left, padding), format="csr"), first)
@@ -88,7 +89,7 @@ class Frame:
         kept = self.stored[leaf] if isinstance(self.stored, list) else self._columns(leaf)
         found: Floats = (left @ kept).toarray()
         found += queries.first[some][:, None]
-        found += self._last(places).astype(self.dtype)
+        found += self._last(places, None).astype(self.dtype)
         return found
 
     def _columns(self, leaf: int) -> Matrix:
@@ -106,7 +107,7 @@ class Frame:
             return self.products(self.queries(places), own)
         targets = self.stored[leaves]
         queries = targets.transpose(0, 2, 1).copy()
-        queries[:, :, -2] = self.squares.reshape(-1, size)[leaves] / -2
+        queries[:, :, -2] = self.side.squares.reshape(-1, size)[leaves] / -2
         queries[:, :, -1] = 1
         return _product(queries, targets)
 
@@ -124,75 +125,82 @@ class Frame:
         size, d = self.leaves.size, self.coordinates.values.shape[1]
         places = (leaves[:, None] * size + np.arange(size)).ravel()
         targets = np.empty((len(leaves), d + 2, size), dtype=self.dtype)
-        targets[:, :d] = self._points(places).reshape(len(leaves), size, d).transpose(0, 2, 1)
+        points = self._points(places)
+        targets[:, :d] = points.reshape(len(leaves), size, d).transpose(0, 2, 1)
         targets[:, d] = 1
-        targets[:, d + 1] = self._last(places).reshape(-1, size)
+        targets[:, d + 1] = self._last(places, points).reshape(-1, size)
         return targets
 
     def _points(self, places: Ints) -> Matrix:
-        if self.plain and self.dtype == np.float32:
+        if self.basis is None and self.dtype == np.float32:
             return self.leaves.sketch.take(places, axis=0)
         return self.coordinates.of(self.leaves.order[places], self.dtype)
 
-    def _last(self, places: Ints) -> Floats:
+    def _last(self, places: Ints, points: Matrix | None) -> Floats:
+        """Return the last column of targets; `points` are their coordinates, if known."""
         # An empty slot holds the coordinates of some point, whose products are below the reach, so
         # that this makes it far away from all queries.
         empty = self.leaves.order[places] == EMPTY
-        return np.where(empty, -4 * self.rounding.reach, self.squares[places] / -2)
+        if self.squares is None:
+            squares = squared_lengths(self._points(places) if points is None else points)
+        else:
+            squares = self.squares[places]
+        return np.where(empty, -4 * self.rounding.reach, squares / -2)
 
     def near(self, places: Ints, bounds: Floats, which: Ints) -> Bools:
         """Return which leaves can hold a point within the bounds of each query."""
         radii = np.sqrt(self.above(bounds, places))
-        radii += self.blur * np.sqrt(self.squares[places])
-        return self.leaves.near(places, self.sketch_squares[places], radii, which)
+        radii += self.blur * np.sqrt(self.side.squares[places])
+        sketch, squares = self.side.sketch.take(places, axis=0), self.side.sketch_squares[places]
+        return self.leaves.near(sketch, squares, radii, which)
 
     def nearest(self, places: Ints, which: Ints, count: int) -> Bools:
         """Return which leaves have the nearest centres."""
-        return self.leaves.nearest(places, which, count)
+        return self.leaves.nearest(self.side.sketch.take(places, axis=0), which, count)
 
     def below(self, bounds: Floats, places: Ints) -> Floats:
         """See `Rounding.below`."""
-        lower: Floats = self.rounding.below(bounds, self.squares[places])
+        lower: Floats = self.rounding.below(bounds, self.side.squares[places])
         return lower
 
     def above(self, bounds: Floats, places: Ints) -> Floats:
         """See `Rounding.above`."""
-        higher: Floats = self.rounding.above(bounds, self.squares[places])
+        higher: Floats = self.rounding.above(bounds, self.side.squares[places])
         return higher
 
     def at_most(self, found: Floats, places: Ints) -> Floats:
         """Return upper bounds of squared distances from products; infinite for empty slots."""
-        most = self.rounding.at_most(found, self.squares[places])
+        most = self.rounding.at_most(found, self.side.squares[places])
         return np.where(self.rounding.is_empty(found), np.inf, most)
 
     def at_least(self, found: Floats, places: Ints) -> Floats:
         """See `Rounding.at_least`."""
-        least: Floats = self.rounding.at_least(found, self.squares[places])
+        least: Floats = self.rounding.at_least(found, self.side.squares[places])
         return least
 
     def resolves(self, bounds: Floats, places: Ints) -> Bools:
         """See `Rounding.resolves`."""
-        fine: Bools = self.rounding.resolves(bounds, self.squares[places])
+        fine: Bools = self.rounding.resolves(bounds, self.side.squares[places])
         return fine
 
     def finer(self) -> "Frame":
         """Return the same points in float64, computed on demand."""
-        dtype = np.dtype(np.float64)
-        order = self.leaves.order
-        squares = np.empty(len(order))
-        for at in range(0, len(order), ROWS):
-            part = slice(at, at + ROWS)
-            squares[part] = squared_lengths(self.coordinates.of(order[part], dtype))
-        squares[order == EMPTY] = 0
-        return replace(
-            self,
-            dtype=dtype,
-            rounding=rounding(
-                self.coordinates.terms, True, self.rounding.absolute, squares.max(initial=0)
-            ),
-            stored=None,
-            squares=squares,
-        )
+        side, absolute = self.side.finer(), self.rounding.absolute
+        if side.itself:
+            largest = side.squares.max(initial=0)
+            bounds = rounding(self.coordinates.terms(self.coordinates), True, absolute, largest)
+            squares: Floats | None = side.squares
+        else:
+            terms, squares = self.coordinates.terms(side.coordinates), None
+            bounds = replace(self.rounding, relative=relative_error(terms, True))
+        double = np.dtype(np.float64)
+        return replace(self, dtype=double, rounding=bounds, stored=None, squares=squares, side=side)
+
+    def facing(self, coordinates: Coordinates) -> "Frame":
+        """Return the same points for queries that are not among them."""
+        terms = self.coordinates.terms(coordinates)
+        bounds = replace(self.rounding, relative=relative_error(terms, self.dtype == np.float64))
+        return replace(self, rounding=bounds, side=other_side(coordinates, self.basis))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -206,9 +214,18 @@ class Queries:
 
 
 def build(
-    values: Matrix, classes: Ints, size: int | None, workers: Workers, *, unit_length: bool
+    values: Matrix,
+    classes: Ints,
+    size: int | None,
+    workers: Workers,
+    *,
+    unit_length: bool,
+    farthest: float = 0.0,
 ) -> Frame:
-    """Put points into leaves of `size` slots, or all into one for None, with float32 products."""
+    """Put points into leaves of `size` slots, or all into one for None, with float32 products.
+
+    `farthest` is the largest squared length of queries that are not among the points.
+    """
     dtype = np.dtype(np.float32)
     d = values.shape[1]
     coordinates = fit_coordinates(values, unit_length=unit_length)
@@ -218,22 +235,22 @@ def build(
     else:
         moved = drawn.blur * np.sqrt(drawn.squares)
         leaves = partition(drawn.points, moved, classes, size, workers)
-    squares = np.where(leaves.order == EMPTY, 0.0, drawn.squares[leaves.order])
+    side = own_side(coordinates, leaves, drawn)
     frame = Frame(
         coordinates=coordinates,
         leaves=leaves,
         dtype=dtype,
         rounding=rounding(
-            coordinates.terms,
+            coordinates.terms(coordinates),
             False,
             underflow(d, coordinates.exponent),
-            squares.max(initial=0),
+            side.squares.max(initial=farthest),
         ),
         stored=None,
-        squares=squares,
-        plain=drawn.plain,
+        squares=side.squares,
         blur=drawn.blur,
-        sketch_squares=np.einsum("ij,ij->i", leaves.sketch, leaves.sketch, dtype=np.float64),
+        basis=drawn.basis,
+        side=side,
     )
     del drawn
     if coordinates.sparse:

@@ -1,0 +1,327 @@
+"""Nearest training samples of queries that are not among them: the index, and the search."""
+
+import itertools
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
+from scipy import sparse
+from scipy.spatial import cKDTree
+
+from rectifold._core.space import LARGEST
+from rectifold._core.utils import Bools, Floats, Ints, Matrix
+from rectifold._engines.contract import Proposal
+from rectifold._engines.exact import tree
+from rectifold._engines.exact.coordinates import ROWS, squared_lengths
+from rectifold._engines.exact.duplicates import MIXED, ranges
+from rectifold._engines.exact.estimates import price
+from rectifold._engines.exact.index import build_index
+from rectifold._engines.exact.leaf_search import FIRST, Searcher
+from rectifold._engines.exact.leaves import EMPTY, visits
+from rectifold._engines.exact.products import Frame
+from rectifold._engines.exact.top_k import kth_at_least
+from rectifold._engines.threads import Workers, positive
+
+#: The largest squared length of a query in coordinates: about 2^20 times that of the points, and
+#: within float32 with all its products. Farther queries are compared with all samples.
+FARTHEST = 2.0**100
+#: Queries of a task at most, those that are too few for several tasks, and those that are put in
+#: the order of leaves at once.
+_QUERIES, _BATCH, _BLOCK = 512, 64, 2048
+#: Leaves that a query is first compared with, and the maximum number of leaves of other classes for
+#: a first certificate.
+GLANCE, _FEW = 2, 8
+#: Approximate maximum number of candidates of a proposal.
+_PAIRS = 1 << 20
+
+#: Computes distances and sorts.
+Settle = Callable[[Proposal], tuple[Ints, Floats]]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Agreed:
+    """Queries whose k nearest samples provably share a label."""
+
+    rows: Ints
+    labels: Ints
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Nearest:
+    """The k nearest samples of some queries, in the order (distance, index)."""
+
+    rows: Ints
+    indices: Ints
+    distances: Floats
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TrainingIndex:
+    """Training samples, none of them a zero vector under cosine, prepared for queries."""
+
+    frame: Frame
+    #: All samples, grouped by point; by place, where those on the point begin, and their number.
+    members: Ints
+    starts: Ints
+    weights: Ints
+    #: See `LeafIndex.ceiling`.
+    ceiling: float
+    k: int
+    #: If it is faster than leaves, and the place of each of its points.
+    tree: cKDTree | None
+    places: Ints | None
+
+    def within_range(self, values: Matrix) -> Bools:
+        """Return which queries are near enough for products."""
+        coordinates = replace(self.frame.coordinates, values=values)
+        inside = np.empty(values.shape[0], dtype=bool)
+        with np.errstate(over="ignore"):
+            for at in range(0, len(inside), ROWS):
+                some = np.arange(at, min(at + ROWS, len(inside)))
+                scaled = coordinates.of(some, np.dtype(np.float64))
+                inside[some] = squared_lengths(scaled) <= FARTHEST
+        largest = abs(values).max(axis=1)
+        largest = largest.toarray().ravel() if sparse.issparse(largest) else largest
+        return np.asarray(inside & (largest <= LARGEST))
+
+    def search(
+        self, values: Matrix, settle: Settle, n_jobs: int | None, *, certify: bool
+    ) -> Iterator[Agreed | Nearest]:
+        """Yield the label or the neighbours of every query, all within range."""
+        n = values.shape[0]
+        frame = self.frame.facing(replace(self.frame.coordinates, values=values))
+        with Workers(n_jobs if n > _BATCH else 1) as workers:
+            numbers, first = _by_leaf(frame, n, workers)
+            if certify:
+                # All before the first search, so that queries without one are searched together.
+                glance = partial(_QuerySearch(self, frame, settle, certify).glance, first)
+                parts = []
+                for found, left in workers.map(glance, _tasks(numbers, workers)):
+                    yield found
+                    parts.append(left)
+                numbers = np.concatenate(parts)
+            later: list[Ints] = []
+            while len(numbers):
+                coarse = []
+                search = _QuerySearch(self, frame, settle, certify)
+                for result in workers.map(search, _tasks(numbers, workers)):
+                    yield from result.found
+                    coarse.append(result.coarse)
+                    later.append(result.later)
+                numbers = np.concatenate(coarse)
+                if len(numbers):
+                    frame = frame.finer()
+            left = np.concatenate([numbers, *later])
+            if len(left):
+                yield from self._search_tree(values, left, settle, workers)
+
+    def _search_tree(
+        self, values: Matrix, numbers: Ints, settle: Settle, workers: Workers
+    ) -> Iterator[Agreed | Nearest]:
+        assert self.tree is not None
+        assert self.places is not None
+        queries, weights = values[numbers].astype(np.float64), self.weights[self.places]
+        # The k nearest of a query that is no sample: k - 1 besides the first.
+        found = tree.search(self.tree, weights, self.k - 1, queries, workers.jobs)
+        proposals = (
+            proposal
+            for some, offsets, near in found
+            for proposal in self.proposals(numbers[some], offsets, self.places[near])
+        )
+        yield from workers.map(lambda proposal: settled(proposal, settle), proposals)
+
+    def proposals(self, numbers: Ints, offsets: Ints, places: Ints) -> Iterator[Proposal]:
+        """Yield the samples on the points near each query, in proposals of bounded size."""
+        # Of equally distant samples the first k are enough: the order prefers low indices.
+        take = np.minimum(self.weights[places], self.k)
+        candidates = self.members[ranges(self.starts[places], take)]
+        offsets = np.concatenate(([0], np.cumsum(take)))[offsets]
+        piece = offsets[:-1] // _PAIRS
+        cuts = [0, *(np.flatnonzero(np.diff(piece)) + 1).tolist(), len(numbers)]
+        for begin, end in itertools.pairwise(cuts):
+            first, last = offsets[begin], offsets[end]
+            some = offsets[begin : end + 1] - first
+            yield Proposal(numbers[begin:end], some, candidates[first:last])
+
+
+def prepare(
+    values: Matrix, labels: Ints, k: int, n_jobs: int | None, *, unit_length: bool, ceiling: float
+) -> TrainingIndex:
+    """Put training samples into leaves, or also into a tree; see `index.build_index`."""
+    with Workers(n_jobs) as workers:
+        index = build_index(
+            values,
+            labels,
+            k,
+            workers,
+            unit_length=unit_length,
+            ceiling=ceiling,
+            farthest=FARTHEST,
+        )
+        built, places = None, None
+        if not index.single_leaf:
+            # As many queries as there are points, since the true number is not known.
+            places = np.sort(index.places())
+            built = price(index, k, places, np.full(len(places), np.inf)).tree
+            places = None if built is None else index.places()
+    groups, frame = index.groups, index.frame
+    order = frame.leaves.order
+    empty = order == EMPTY
+    starts = np.where(empty, 0, groups.starts[order])
+    # Nothing is stored twice: not the distinct points, nor the leaves in other forms.
+    leaves = replace(
+        frame.leaves,
+        # A single leaf holds samples of all classes.
+        labels=np.full(1, MIXED) if index.single_leaf else frame.leaves.labels,
+        order=np.where(empty, EMPTY, groups.members[starts]),
+        sketch=frame.leaves.sketch[:0].copy(),
+    )
+    coordinates = replace(frame.coordinates, values=values)
+    frame = replace(
+        frame,
+        coordinates=coordinates,
+        leaves=leaves,
+        squares=None if isinstance(frame.stored, np.ndarray) else frame.squares,
+    )
+    nothing = frame.facing(replace(coordinates, values=values[:0]))
+    return TrainingIndex(
+        nothing, groups.members, starts, index.weights, index.ceiling, k, built, places
+    )
+
+
+def settled(proposal: Proposal, settle: Settle) -> Nearest:
+    """Return the neighbours of the queries of a proposal."""
+    return Nearest(proposal.rows, *settle(proposal))
+
+
+def _by_leaf(frame: Frame, n: int, workers: Workers) -> tuple[Ints, Ints]:
+    """Return the numbers of n queries in the order of leaves, and the nearest leaves of each."""
+    every, leaves = np.arange(n), np.arange(frame.leaves.n)
+    count = min(frame.leaves.n, GLANCE)
+
+    def nearest(some: Ints) -> Ints:
+        scores = frame.leaves.scores(frame.side.sketch[some], leaves)
+        best = np.empty((len(some), count), dtype=np.intp)
+        for number in range(count):
+            best[:, number] = scores.argmax(axis=1)
+            scores[np.arange(len(some)), best[:, number]] = -np.inf
+        return best
+
+    parts = np.array_split(every, -(-n // _BLOCK))
+    first = np.concatenate([*workers.map(nearest, parts)])
+    return np.argsort(first[:, 0], kind="stable"), first
+
+
+def _tasks(numbers: Ints, workers: Workers) -> list[Ints]:
+    """Return parts of the queries for the workers."""
+    count = max(-(-len(numbers) // _QUERIES), min(workers.jobs, len(numbers) // _BATCH), 1)
+    return np.array_split(numbers, count)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Result:
+    found: list[Agreed | Nearest]
+    #: Queries for which rounding is too coarse, and queries to search in the tree.
+    coarse: Ints
+    later: Ints
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Look:
+    """What a few leaves show about some queries."""
+
+    #: Upper bounds of the squared distance of the k-th nearest sample.
+    bounds: Floats
+    #: The label of the nearest k points in these leaves, or `MIXED`.
+    labels: Ints
+
+    def only(self, mask: Bools) -> "_Look":
+        """Return that about the queries of a mask."""
+        return _Look(self.bounds[mask], self.labels[mask])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _QuerySearch:
+    """Find the label or the neighbours of some queries."""
+
+    index: TrainingIndex
+    frame: Frame
+    settle: Settle
+    certify: bool
+
+    def glance(self, first: Ints, numbers: Ints) -> tuple[Agreed, Ints]:
+        """Return certificates that a few leaves give, and the other queries.
+
+        `first` are the nearest leaves of each of all queries.
+        """
+        look = self._look(self._searcher(), numbers, first[numbers])
+        held = self._certified(numbers, look, _FEW)
+        return Agreed(numbers[held], look.labels[held]), numbers[~held]
+
+    def __call__(self, numbers: Ints) -> _Result:
+        """Bound the distance of the k-th neighbour, and search the leaves within the bound."""
+        frame, leaves = self.frame, self.frame.leaves
+        searcher = self._searcher()
+        found: list[Agreed | Nearest] = []
+        look = self._look(searcher, numbers, searcher.nearest(numbers, min(leaves.n, FIRST)))
+        fine = searcher.fine(numbers, look.bounds)
+        coarse, numbers, look = numbers[~fine], numbers[fine], look.only(fine)
+        if self.certify:
+            held = self._certified(numbers, look, leaves.n)
+            found.append(Agreed(numbers[held], look.labels[held]))
+            numbers, look = numbers[~held], look.only(~held)
+        if self.index.tree is not None:
+            return _Result(found, coarse, numbers)
+        near = frame.near(numbers, look.bounds, searcher.which)
+        for candidates in searcher.collect(numbers, look.bounds, near):
+            proposals = self.index.proposals(
+                candidates.places, candidates.offsets, candidates.neighbours
+            )
+            found += [settled(proposal, self.settle) for proposal in proposals]
+        return _Result(found, coarse, numbers[:0])
+
+    def _searcher(self) -> Searcher:
+        which = np.arange(self.frame.leaves.n)
+        return Searcher(self.frame, self.index.weights, self.index.k, which)
+
+    def _look(self, searcher: Searcher, numbers: Ints, leaves: Ints) -> _Look:
+        """Compare queries with some leaves each."""
+        n, size, labels = len(numbers), self.frame.leaves.size, self.frame.leaves.labels
+        if leaves.shape[1] * size < searcher.wanted or not n:
+            return _Look(np.full(n, np.inf), np.full(n, MIXED))
+        products = searcher.products(numbers, leaves)
+        best = products.max(axis=2)
+        kth = kth_at_least(products.reshape(n, -1), searcher.wanted)
+        label = labels[leaves]
+        own = label[np.arange(n), best.argmax(axis=1)]
+        enemy = np.where(label == own[:, None], -np.inf, best).max(axis=1)
+        return _Look(self.frame.at_most(kth, numbers), np.where(enemy < kth, own, MIXED))
+
+    def _certified(self, numbers: Ints, look: _Look, most: int) -> Bools:
+        """Return for which queries no sample of another class is within the bound.
+
+        Those with more than `most` leaves of other classes within the bound are not decided.
+        """
+        frame, leaves = self.frame, self.frame.leaves
+        held = np.zeros(len(numbers), dtype=bool)
+        hopeful = (look.labels >= 0) & (look.bounds < self.index.ceiling)
+        for label in np.unique(look.labels[hopeful]).tolist():
+            some = np.flatnonzero(hopeful & (look.labels == label))
+            others = np.flatnonzero(leaves.labels != label)
+            near = frame.near(numbers[some], look.bounds[some], others)
+            few = near.sum(axis=1) <= most
+            some, near = some[few], near[few]
+            held[some[~self._struck(numbers[some], look.bounds[some], others, near)]] = True
+        return held
+
+    def _struck(self, numbers: Ints, bounds: Floats, which: Ints, near: Bools) -> Bools:
+        """Return which queries may have a point of the leaves `near` within the bound."""
+        frame = self.frame
+        struck = np.zeros(len(numbers) + 1, dtype=bool)
+        if near.any():
+            queries = frame.queries(numbers, frame.above(bounds, numbers))
+            for visit in visits(which, near, frame.leaves.size):
+                hit = positive(frame.products(queries, visit)).any(axis=2)
+                struck[visit.queries[hit]] = True
+        return struck[:-1]
