@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from rectifold.bench._store import Store
     from rectifold.model_selection._registry import (
         CLASSIFIERS,
+        EXTRA_CLASSIFIERS,
         EXTRA_METHODS,
         METHODS,
         BenchError,
@@ -25,7 +26,8 @@ _MODULES = {
     "bench._grid": ("SEEDS", "Grid"),
     "bench._protocols": ("PROTOCOLS",),
     "model_selection._registry": (
-        *("CLASSIFIERS", "METHODS", "EXTRA_METHODS", "BenchError", "Entry", "classifier", "method"),
+        *("CLASSIFIERS", "EXTRA_CLASSIFIERS", "METHODS", "EXTRA_METHODS"),
+        *("BenchError", "Entry", "classifier", "method"),
     ),
     "bench._runner": ("Progress", "run"),
     "bench._store": ("Store",),
@@ -33,6 +35,7 @@ _MODULES = {
 
 __all__ = [
     "CLASSIFIERS",
+    "EXTRA_CLASSIFIERS",
     "EXTRA_METHODS",
     "METHODS",
     "PROTOCOLS",

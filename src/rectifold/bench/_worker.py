@@ -29,7 +29,7 @@ from rectifold.model_selection._scores import score
 #: Libraries whose versions are recorded with every result.
 LIBRARIES = (
     *("rectifold", "numpy", "scipy", "scikit-learn", "imbalanced-learn"),
-    *("xgboost-cpu", "xgboost", "pandas"),
+    *("xgboost-cpu", "xgboost", "lightgbm", "catboost", "pandas"),
 )
 #: Maximum length of a recorded error.
 _MAX_ERROR = 500

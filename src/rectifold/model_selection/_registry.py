@@ -213,7 +213,17 @@ METHODS = _table(
     Entry("SMOTETomek", "SMTomek", "imblearn.combine:SMOTETomek", "oversampling"),
 )
 
-#: Methods that are not in the paper: settings chosen from the data, and controls for them.
+_CONTROLS = "rectifold.bench.controls"
+
+
+def _replacement(name: str, short: str, **options: Any) -> Entry:
+    """Return the entry of an ensemble of imbalanced-learn, fitted in place of the classifier."""
+    options["path"] = f"imblearn.ensemble:{name}Classifier"
+    return Entry(name, short, f"{_CONTROLS}:replaced", WRAPPER, options, revision="1")
+
+
+#: Methods that are not in the paper: settings chosen from the data, controls for them,
+#: and ensembles and weights for imbalanced data.
 EXTRA_METHODS = _table(
     Entry("GMR-adaptive", "GMR-ad", "rectifold:RectifiedClassifier", WRAPPER, revision="1"),
     Entry(
@@ -228,10 +238,28 @@ EXTRA_METHODS = _table(
         revision="1",
     ),
     Entry(
-        *("Bagging", "Bag", "rectifold.bench.controls:Bagging", WRAPPER),
+        *("Bagging", "Bag", f"{_CONTROLS}:Bagging", WRAPPER),
         {"n_estimators": 10},
         revision="1",
     ),
+    # The same guard as GMR-adaptive, and nothing of the paper to choose from.
+    Entry("Chooser", "Choose", f"{_CONTROLS}:Chooser", WRAPPER, revision="1"),
+    # What a user might pick instead.
+    Entry("ClassWeights", "CW", f"{_CONTROLS}:ClassWeights", WRAPPER, revision="1"),
+    Entry(
+        *("BalancedBagging", "BalBag", f"{_CONTROLS}:BalancedBagging", WRAPPER),
+        {"n_estimators": 10, "n_jobs": 1},
+        revision="1",
+    ),
+    Entry(
+        *("SelfPacedEnsemble", "SPE", f"{_CONTROLS}:SelfPacedEnsemble", WRAPPER),
+        {"n_estimators": 10},
+        revision="1",
+    ),
+    # These have trees of their own, and the same results beside every classifier.
+    _replacement("BalancedRandomForest", "BRF", n_jobs=1),
+    _replacement("EasyEnsemble", "EasyEns", n_jobs=1),
+    _replacement("RUSBoost", "RUSBoo"),
 )
 
 #: The paper's seven classifiers, with one thread each: experiments run many of them in parallel.
@@ -243,6 +271,19 @@ CLASSIFIERS = _table(
     Entry("LR", "LR", "sklearn.linear_model:LogisticRegression", "classifier"),
     Entry("XGB", "XGB", "xgboost:XGBClassifier", "classifier", {"n_jobs": 1}),
     Entry("GBM", "GBM", "sklearn.ensemble:GradientBoostingClassifier", "classifier"),
+)
+
+#: Classifiers of other packages that the paper does not have: with one thread, and silent.
+EXTRA_CLASSIFIERS = _table(
+    Entry(
+        *("LightGBM", "LGBM", "lightgbm:LGBMClassifier", "classifier"),
+        {"n_jobs": 1, "verbose": -1},
+    ),
+    # CatBoost lists only the parameters that it is passed, so the seed needs a place.
+    Entry(
+        *("CatBoost", "Cat", "catboost:CatBoostClassifier", "classifier"),
+        {"thread_count": 1, "verbose": 0, "allow_writing_files": False, "random_state": 0},
+    ),
 )
 
 
@@ -294,7 +335,14 @@ def classifier(name: str) -> Entry:
     >>> trees.name, trees.make(seed=42)
     ('ET', ExtraTreesClassifier(random_state=42))
     """
-    return _find_entry(name, CLASSIFIERS, "classifier", "classifier", "predict")
+    known = {**CLASSIFIERS, **EXTRA_CLASSIFIERS}
+    entry = _find_entry(name, known, "classifier", "classifier", "predict")
+    package = entry.path.partition(":")[0]
+    if entry.name in EXTRA_CLASSIFIERS and importlib.util.find_spec(package) is None:
+        raise BenchError(
+            f"{entry.name} needs {package}, which is not installed: pip install {package}"
+        )
+    return entry
 
 
 def _find_entry(
