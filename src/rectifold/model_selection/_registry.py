@@ -244,6 +244,9 @@ EXTRA_METHODS = _table(
     ),
     # The same guard as GMR-adaptive, and nothing of the paper to choose from.
     Entry("Chooser", "Choose", f"{_CONTROLS}:Chooser", WRAPPER, revision="1"),
+    # Fusion with another classifier instead of the neighbour vote.
+    Entry("Fused-RF", "F-RF", f"{_CONTROLS}:Fused", WRAPPER, {"partner": "forest"}, revision="1"),
+    Entry("Fused-LR", "F-LR", f"{_CONTROLS}:Fused", WRAPPER, {"partner": "logistic"}, revision="1"),
     # What a user might pick instead.
     Entry("ClassWeights", "CW", f"{_CONTROLS}:ClassWeights", WRAPPER, revision="1"),
     Entry(

@@ -1,6 +1,6 @@
 """Controls and peers that wrap a classifier; stores record their import paths, so they are public.
 
-Bagging is the control of ensembles, `Chooser` of choosing by search, `ClassWeights` of weights. The
+`Bagging` is the control of ensembles, `Chooser` of choosing by search, and `Fused` of fusion. The
 others are published methods that a user might pick instead.
 """
 
@@ -8,6 +8,7 @@ from typing import Any
 
 from rectifold.bench.controls._bagging import Bagging, BalancedBagging
 from rectifold.bench.controls._choosing import Chooser, ClassWeights
+from rectifold.bench.controls._fusion import Fused
 from rectifold.bench.controls._self_paced import SelfPacedEnsemble
 from rectifold.model_selection._registry import find
 
@@ -16,6 +17,7 @@ __all__ = [
     "BalancedBagging",
     "Chooser",
     "ClassWeights",
+    "Fused",
     "SelfPacedEnsemble",
     "replaced",
 ]

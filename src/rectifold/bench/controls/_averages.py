@@ -6,11 +6,18 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
 from sklearn.utils import get_tags, indexable
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
+from sklearn.utils.validation import (
+    check_consistent_length,
+    check_is_fitted,
+    column_or_1d,
+    validate_data,
+)
 
 from rectifold._core.errors import Param, ParameterError
 from rectifold._core.target import Target, encode
 from rectifold._core.utils import Floats
+from rectifold.model_selection._predictions import predicted_labels
+from rectifold.model_selection._scorers import SOFT, check_classifier
 
 
 def _has(name: str) -> Any:
@@ -46,12 +53,21 @@ class Averaged(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         check_is_fitted(self, "estimators_")
         if len(self.estimators_) == 1:
             return self.estimators_[0].predict(X)
-        if hasattr(self, "predict_proba"):
-            return self.classes_[self.predict_proba(X).argmax(axis=1)]
-        return self.classes_[(self.decision_function(X) > 0).astype(int)]
+        method = next(name for name in SOFT if hasattr(self, name))
+        return predicted_labels({method: getattr(self, method)(X)}, self.classes_)
 
     def _check_input(self, X: Any, y: Any) -> tuple[Any, Target]:
         """Return samples that can be indexed, and the encoded labels; set what `fit` learns."""
+        check_classifier(self.estimator, False)
+        if self._binary and not any(
+            hasattr(one, name) for one in (self.estimator, type(self.estimator)) for name in SOFT
+        ):
+            raise ParameterError(
+                "{} is ranked by {}, and {} has none.",
+                Param("estimator"),
+                " or ".join(SOFT),
+                type(self.estimator).__name__,
+            )
         if y is None:
             raise ParameterError(
                 "{} requires y to be passed, but the target {} is None.",
@@ -59,6 +75,8 @@ class Averaged(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
                 Param("y"),
             )
         validate_data(self, X, skip_check_array=True)
+        if getattr(y, "ndim", 1) == 2 and y.shape[1] == 1:
+            y = column_or_1d(y, warn=True)
         target = encode(y)
         check_consistent_length(X, target.values)
         if self._binary and len(target.classes) > 2:
@@ -76,7 +94,9 @@ class Averaged(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         tags, inner = super().__sklearn_tags__(), get_tags(self.estimator)
         tags.input_tags.sparse = inner.input_tags.sparse
         tags.input_tags.allow_nan = inner.input_tags.allow_nan
-        tags.classifier_tags.multi_class = not self._binary
+        of_classifier = inner.classifier_tags
+        several = of_classifier is None or of_classifier.multi_class
+        tags.classifier_tags.multi_class = several and not self._binary
         return tags
 
 

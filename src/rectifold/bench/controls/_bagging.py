@@ -6,9 +6,12 @@ from imblearn.ensemble import BalancedBaggingClassifier
 from sklearn.ensemble import BaggingClassifier
 from sklearn.utils.metaestimators import available_if
 
+from rectifold.model_selection._predictions import predicted_labels
+
 
 def _has_probabilities(self: Any) -> bool:
-    return hasattr(self.estimator, "predict_proba")
+    # None is a decision tree.
+    return self.estimator is None or hasattr(self.estimator, "predict_proba")
 
 
 class _AverageOutputs:
@@ -31,7 +34,7 @@ class _AverageOutputs:
         """Predict labels by average probabilities, or else by average decision functions."""
         if _has_probabilities(self):
             return super().predict(X)  # type: ignore[misc]
-        return self.classes_[(self.decision_function(X) > 0).astype(int)]
+        return predicted_labels({"decision_function": self.decision_function(X)}, self.classes_)
 
 
 class Bagging(_AverageOutputs, BaggingClassifier):

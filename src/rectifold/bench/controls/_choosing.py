@@ -8,18 +8,18 @@ import numpy as np
 from imblearn.over_sampling import SMOTE, RandomOverSampler
 from imblearn.under_sampling import EditedNearestNeighbours
 from sklearn.base import _fit_context, clone
-from sklearn.ensemble._base import _set_random_states
 from sklearn.exceptions import FitFailedWarning
-from sklearn.metrics import average_precision_score
-from sklearn.utils import _safe_indexing, check_random_state, compute_sample_weight
+from sklearn.utils import _safe_indexing, compute_sample_weight
 from sklearn.utils._param_validation import HasMethods, Interval
 from sklearn.utils.validation import has_fit_parameter
 
 from rectifold._core.target import Target
-from rectifold._core.utils import Bools, Floats
+from rectifold._core.utils import Floats
 from rectifold.bench.controls._averages import Averaged, ranking
-from rectifold.model_selection._folds import Fold, make_folds
+from rectifold.bench.controls._guard import compare_rankings, folds_and_seed, seeded_clone
+from rectifold.model_selection._folds import Fold
 from rectifold.model_selection._registry import seeded
+from rectifold.model_selection._selection import best_candidate
 
 _NONE, _WEIGHTS = "None", "ClassWeights"
 _SAMPLERS = {one.__name__: one for one in (RandomOverSampler, SMOTE, EditedNearestNeighbours)}
@@ -64,9 +64,14 @@ class ClassWeights(Averaged):
     [LogisticRegression(class_weight='balanced')]
     """
 
+    _parameter_constraints: dict[str, Any] = {  # noqa: RUF012
+        "estimator": [HasMethods(["fit"])],
+    }
+
     def __init__(self, estimator: Any) -> None:
         self.estimator = estimator
 
+    @_fit_context(prefer_skip_nested_validation=False)  # type: ignore[untyped-decorator]
     def fit(self, X: Any, y: Any) -> "ClassWeights":
         """Fit the classifier with balanced weights.
 
@@ -95,8 +100,9 @@ class Chooser(Averaged):
     balanced class weights, with their default parameters. The choice is made as by
     :class:`rectifold.RectifiedClassifier`: on the same folds (repeated twice if the smaller class
     has fewer than 500 samples), by the average precision of the out-of-fold predictions of a
-    repeat, and only if the gain over no change exceeds `min_gain_se` standard errors. So it
-    measures how much of a gain comes from choosing, whatever is chosen from.
+    repeat, and only if the gain over no change exceeds `min_gain_se` standard errors; a candidate
+    that is behind after the first repeat is not tried in the second. So it measures how much of a
+    gain comes from choosing, whatever is chosen from.
 
     Parameters
     ----------
@@ -182,28 +188,28 @@ class Chooser(Averaged):
             Fitted estimator.
         """
         X, target = self._check_input(X, y)
-        random = check_random_state(self.random_state)
-        folds = make_folds(self.cv, X, target, None, ensemble=None, random_state=random)
-        seed = int(random.randint(np.iinfo(np.int32).max - len(folds)))
+        folds, seed = folds_and_seed(self.cv, X, target, self.random_state)
         positive = target.codes == target.sizes.argmin()
-        scores = {}
-        for name in CANDIDATES:
-            try:
-                rankings = [self._out_of_fold(name, X, target, fold, seed) for fold in folds]
-            except ValueError as error:
-                if name == _NONE:
-                    raise
-                # SMOTE needs six samples of the smaller class.
-                warnings.warn(f"{name} could not be tried: {error}", FitFailedWarning, stacklevel=2)
-            else:
-                scores[name] = _scores(folds, positive, rankings)
-        self.gains_ = {name: _gain(one, scores[_NONE]) for name, one in scores.items()}
-        eligible = {
-            name: gain
-            for name, (gain, error) in self.gains_.items()
-            if gain > 0 and gain > self.min_gain_se * error
-        }
-        self.best_ = max(eligible, key=eligible.__getitem__, default=_NONE)
+        rankings: dict[str, list[Floats]] = {name: [] for name in CANDIDATES}
+        tried = list(CANDIDATES)
+        for repeat in sorted({fold.repeat for fold in folds}):
+            now = [fold for fold in folds if fold.repeat == repeat]
+            for name in tried:
+                try:
+                    rankings[name] += [self._out_of_fold(name, X, target, f, seed) for f in now]
+                except _NotResampledError as error:
+                    # SMOTE needs six samples of the smaller class.
+                    message = f"{name} could not be tried: {error}"
+                    warnings.warn(message, FitFailedWarning, stacklevel=2)
+                    del rankings[name]
+            gains = compare_rankings(folds, positive, list(rankings.values()))
+            self.gains_ = {
+                name: (float(gain), float(error))
+                for name, gain, error in zip(rankings, gains.gain, gains.gain_se, strict=True)
+            }
+            # A candidate that is behind is not tried again.
+            tried = [name for name, (gain, _) in self.gains_.items() if name == _NONE or gain > 0]
+        self.best_ = list(rankings)[best_candidate(gains, self.min_gain_se)]
         self.estimators_ = [_fit(self.best_, clone(self.estimator), X, target.values, seed)]
         return self
 
@@ -211,16 +217,24 @@ class Chooser(Averaged):
         """Return the ranking of a fold's test samples after a candidate."""
         # The same for all candidates, so that they differ in their samples and weights alone.
         seed += fold.number
-        model = clone(self.estimator)
-        _set_random_states(model, seed)
-        model = _fit(name, model, _safe_indexing(X, fold.train), target.values[fold.train], seed)
+        X_train, y_train = _safe_indexing(X, fold.train), target.values[fold.train]
+        model = _fit(name, seeded_clone(self.estimator, seed), X_train, y_train, seed)
         return ranking(model, _safe_indexing(X, fold.test), int(target.sizes.argmin()))
+
+
+class _NotResampledError(ValueError):
+    """A sampler failed, or left one class only."""
 
 
 def _fit(name: str, model: Any, X: Any, y: Any, seed: int) -> Any:
     """Fit a model in place after a candidate, and return it."""
     if name in _SAMPLERS:
-        X, y = seeded(_SAMPLERS[name](), seed).fit_resample(X, y)
+        try:
+            X, y = seeded(_SAMPLERS[name](), seed).fit_resample(X, y)
+        except Exception as error:
+            raise _NotResampledError(str(error)) from error
+        if len(np.unique(y)) < 2:
+            raise _NotResampledError("resampling left one class only")
     return model.fit(X, y, **(_balance(model, y) if name == _WEIGHTS else {}))
 
 
@@ -237,26 +251,3 @@ def _balance(model: Any, y: Any) -> dict[str, Any]:
     if not has_fit_parameter(model, "sample_weight"):
         return {}
     return {f"{path}sample_weight": compute_sample_weight("balanced", y)}
-
-
-def _scores(folds: list[Fold], positive: Bools, rankings: list[Floats]) -> tuple[Floats, Floats]:
-    """Return the average precision of every repeat, its folds pooled, and of every fold."""
-    repeats = np.array([fold.repeat for fold in folds])
-    pooled = []
-    for repeat in np.unique(repeats):
-        now = np.flatnonzero(repeats == repeat)
-        tests = np.concatenate([folds[i].test for i in now])
-        values = np.concatenate([rankings[i] for i in now])
-        pooled.append(average_precision_score(positive[tests], values))
-    each = [
-        average_precision_score(positive[fold.test], values)
-        for fold, values in zip(folds, rankings, strict=True)
-    ]
-    return np.array(pooled), np.array(each)
-
-
-def _gain(scores: tuple[Floats, Floats], base: tuple[Floats, Floats]) -> tuple[float, float]:
-    """Return the mean gain over the repeats, and its standard error from differences over folds."""
-    differences = scores[1] - base[1]
-    error = differences.std(ddof=1) / np.sqrt(len(differences))
-    return float((scores[0] - base[0]).mean()), float(error)
