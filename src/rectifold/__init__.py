@@ -5,6 +5,7 @@ from importlib.metadata import version as _version
 from rectifold._core.rectification import Rectification
 from rectifold._engines import GPU, Approximate
 from rectifold.model_selection import Evaluation, RectifiedClassifier, compare
+from rectifold.neighbors import NeighborVoteClassifier
 from rectifold.preprocessing import HEOMSpace, TableSpace
 from rectifold.sampler import GMR
 
@@ -15,6 +16,7 @@ __all__ = [
     "Approximate",
     "Evaluation",
     "HEOMSpace",
+    "NeighborVoteClassifier",
     "Rectification",
     "RectifiedClassifier",
     "TableSpace",

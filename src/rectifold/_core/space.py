@@ -184,7 +184,8 @@ def comparable(values: Matrix, metric: str) -> Points:
 
 def refuse_large(values: Matrix) -> None:
     """Raise an error for values whose squares overflow."""
-    if values.shape[0] and max(values.max(), -values.min()) > LARGEST:
+    # As float64: in float32 the limit itself would overflow.
+    if values.shape[0] and max(float(values.max()), -float(values.min())) > LARGEST:
         raise ParameterError(
             "{} holds values beyond {}, whose squares overflow: rescale it, or pass {}.",
             Param("X"),

@@ -109,28 +109,38 @@ def ballot(
     order = size_order(sizes)
     rank = np.argsort(order)
     weights = weigh(distances, classes, sizes, epsilon=epsilon, class_weight=class_weight)
-    # Columns from the largest class to the smallest; bincount adds the neighbours of a sample
-    # nearest first, whatever the block.
-    cell = np.arange(n)[:, None] * len(sizes) + rank[classes]
-    by_rank: Any = np.bincount(
-        cell.ravel(), weights=weights.ravel(), minlength=n * len(sizes)
-    ).reshape(n, len(sizes))
-    # A sum of weights can exceed one by a rounding error.
-    np.minimum(by_rank, 1.0, out=by_rank)
-    # If all neighbours agree, the vote is exactly one, as for a certificate.
-    agreed = (classes == classes[:, :1]).all(axis=1)
-    by_rank[agreed, rank[classes[agreed, 0]]] = 1.0
+    # Columns from the largest class to the smallest.
+    by_rank = class_votes(weights, rank[classes], len(sizes))
     best = by_rank >= by_rank.max(axis=1, keepdims=True) - TOLERANCE
     mine, itself = rank[own], np.arange(n)
     below = np.concatenate((np.zeros((n, 1)), np.cumsum(by_rank, axis=1)), axis=1)
     depth = sum_columns(distances.T, n) / k
+    agreed = (classes == own[:, None]).all(axis=1)
     return Votes(
         predicted=order[best.argmax(axis=1)],
         confidence=by_rank[itself, mine],
         majority_confidence=by_rank[:, 0].copy(),
         larger=np.minimum(below[itself, mine], 1.0),
-        depth=np.where(agreed & (classes[:, 0] == own), np.nan, depth),
+        depth=np.where(agreed, np.nan, depth),
     )
+
+
+def class_votes(weights: Floats, classes: Ints, n_classes: int) -> Floats:
+    """Return the votes for every class, of shape (n_samples, n_classes).
+
+    `weights`, normalised, and `classes` of the neighbours have the shape (n_samples, k).
+    """
+    n = len(weights)
+    # bincount adds the neighbours of a sample nearest first, whatever the block.
+    cell = np.arange(n)[:, None] * n_classes + classes
+    votes: Any = np.bincount(cell.ravel(), weights=weights.ravel(), minlength=n * n_classes)
+    votes = votes.reshape(n, n_classes)
+    # A sum of weights can exceed one by a rounding error.
+    np.minimum(votes, 1.0, out=votes)
+    # If all neighbours agree, the vote is exactly one, as for a certificate.
+    agreed = (classes == classes[:, :1]).all(axis=1)
+    votes[agreed, classes[agreed, 0]] = 1.0
+    return np.asarray(votes)
 
 
 def weigh(

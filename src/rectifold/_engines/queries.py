@@ -1,7 +1,8 @@
 """Nearest training samples of other points, such as samples to predict."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 from scipy import sparse
@@ -10,10 +11,15 @@ from rectifold._core.errors import Param, ParameterError
 from rectifold._core.space import EXACT_METRICS, Points, refuse_large
 from rectifold._core.utils import Floats, Ints, Matrix
 from rectifold._engines.contract import Proposal
-from rectifold._engines.exact.query_search import Agreed, Nearest, prepare
-from rectifold._engines.options import EngineLike
+from rectifold._engines.exact import query_search
+from rectifold._engines.options import GPU, EngineLike
+from rectifold._engines.query_contract import Agreed, Nearest, TrainingIndex
+from rectifold._engines.registry import check_engine, choose_spec
 from rectifold._engines.settle import settle
 from rectifold._engines.zero_vectors import SQUARED_DISTANCE, with_candidates
+
+#: Maximum number of queries that are prepared at once.
+_QUERIES = 1 << 16
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -39,7 +45,8 @@ class QueryIndex:
     ----------
     points : Points
         Training samples, with one of the metrics of `EXACT_METRICS`. Dense values may be float32:
-        distances are computed from them in float64, and no float64 copy is kept.
+        distances are computed from them in float64, and no float64 copy is kept, except in a k-d
+        tree for few features.
     labels : array of shape (n_samples,)
         Class codes of the training samples, from 0.
     k : int
@@ -84,8 +91,9 @@ class QueryIndex:
             values, labels = values[self._nonzero], labels[self._nonzero]
         if not cosine:
             refuse_large(values)
-        self._index = None
+        self._index: TrainingIndex | None = None
         if values.shape[0]:
+            prepare = _preparation(engine, points)
             self._index = prepare(values, labels, k, n_jobs, unit_length=cosine, ceiling=ceiling)
 
     def query(
@@ -97,14 +105,18 @@ class QueryIndex:
         neither on the other queries nor on `n_jobs`. Without `certify` all queries get neighbours.
         """
         n, k = points.n, self._k
-        queries = replace(points, values=self._in_form(points.values))
         certified = np.full(n, -1)
         indices, distances = np.empty((n, k), dtype=np.intp), np.empty((n, k))
-        for found in self._found(queries, certify, n_jobs):
-            if isinstance(found, Agreed):
-                certified[found.rows] = found.labels
-            else:
-                indices[found.rows], distances[found.rows] = found.indices, found.distances
+        for at in range(0, n, _QUERIES):
+            some = slice(at, at + _QUERIES)
+            zero = None if points.zero is None else points.zero[some]
+            block = replace(points, values=self._in_form(points.values[some]), zero=zero)
+            for found in self._found(block, certify, n_jobs):
+                rows = found.rows + at
+                if isinstance(found, Agreed):
+                    certified[rows] = found.labels
+                else:
+                    indices[rows], distances[rows] = found.indices, found.distances
         rows = np.flatnonzero(certified < 0)
         if certify:
             # Whether a label is proved without a search depends on rounding, and so on the other
@@ -119,21 +131,20 @@ class QueryIndex:
         self, queries: Points, certify: bool, n_jobs: int | None
     ) -> Iterator[Agreed | Nearest]:
         """Yield the answer to every query once."""
-        k, values = self._k, queries.values
-        numbers = np.arange(queries.n)
-        if queries.zero is not None:
-            zero = np.flatnonzero(queries.zero)
-            shape = (len(zero), k)
-            # All training samples are at the same distance.
-            yield Nearest(zero, np.broadcast_to(np.arange(k), shape), np.ones(shape))
-            numbers = np.flatnonzero(~queries.zero)
-            values = values[numbers]
-        if not len(numbers):
+        values = queries.values
+        zero = np.zeros(queries.n, dtype=bool) if queries.zero is None else queries.zero
+        alike = np.flatnonzero(zero | (self._index is None))
+        if len(alike):
+            # A zero vector is at distance 1 from all, so all training samples are equally far.
+            shape = (len(alike), self._k)
+            yield Nearest(alike, np.broadcast_to(np.arange(self._k), shape), np.ones(shape))
+        if self._index is None or len(alike) == queries.n:
             return
-        if self._index is None:
-            inside = np.zeros(len(numbers), dtype=bool)
-        else:
-            inside = self._index.within_range(values)
+        numbers = np.arange(queries.n)
+        if len(alike):
+            numbers = np.flatnonzero(~zero)
+            values = values[numbers]
+        inside = self._index.within_range(values)
         for row in numbers[~inside].tolist():
             everything = Proposal(
                 np.array([row]), np.array([0, self._points.n]), np.arange(self._points.n)
@@ -141,7 +152,7 @@ class QueryIndex:
             yield Nearest(everything.rows, *self._settle(queries, everything))
         if not inside.all():
             numbers, values = numbers[inside], values[inside]
-        if self._index is None or not len(numbers):
+        if not len(numbers):
             return
 
         def settle_query(proposal: Proposal) -> tuple[Ints, Floats]:
@@ -164,3 +175,13 @@ class QueryIndex:
         if sparse.issparse(self._points.values):
             return sparse.csr_array(values)
         return values.toarray() if sparse.issparse(values) else values
+
+
+def _preparation(engine: EngineLike, points: Points) -> Callable[..., TrainingIndex]:
+    """Return the function that builds the index of an engine."""
+    check_engine(engine)
+    if not choose_spec(engine, points).on_device:
+        return query_search.prepare
+    from rectifold._engines.gpu import query_search as on_device
+
+    return partial(on_device.prepare, device=engine.device if isinstance(engine, GPU) else None)

@@ -138,7 +138,8 @@ def squared(distances: Floats, metric: str) -> Floats:
 
 def _squared_differences(first: Matrix, left: Ints, second: Matrix, right: Ints) -> Floats:
     if sparse.issparse(first):
-        difference = sparse.csr_array(first[left] - second[right])
+        double = first[left].astype(np.float64, copy=False)
+        difference = sparse.csr_array(double - second[right])
         difference.sort_indices()
         return sum_entries(difference.data**2, difference.indptr)
     shape = (len(left), first.shape[1])

@@ -41,11 +41,10 @@ class Coordinates:
 
     def of(self, points: Ints, dtype: np.dtype[np.floating]) -> Matrix:
         """Return the coordinates of some points, given by an array of their numbers."""
-        some = self.values[points]
+        some = self.values[points].astype(np.float64, copy=False)
         if sparse.issparse(some):
             some = (some * self.factor).astype(dtype)
             return some if self.sparse else some.toarray()
-        some = some.astype(np.float64, copy=False)
         if self.centre is not None:
             some -= self.centre
         some *= self.factor
@@ -83,7 +82,8 @@ def fit_coordinates(values: Matrix, *, unit_length: bool) -> Coordinates:
     if not unit_length and not sparse.issparse(values):
         # Medians are robust: a few outliers don't move the rest away from the origin.
         sample = np.random.default_rng(0).choice(n, min(n, SAMPLE), replace=False)
-        centre = np.median(values[np.sort(sample)], axis=0)
+        # In float64, since a difference of values in float32 can be out of its range.
+        centre = np.median(values[np.sort(sample)].astype(np.float64), axis=0)
     if centre is None:
         largest = max(values.max(), -values.min())
     else:

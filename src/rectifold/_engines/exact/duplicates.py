@@ -1,5 +1,7 @@
 """Samples grouped by equality: duplicates are searched for once and can't crowd a search."""
 
+import itertools
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -81,6 +83,25 @@ class Groups:
                 )
             )
         return proposals
+
+    def near_queries(
+        self, queries: Ints, offsets: Ints, neighbours: Ints, k: int
+    ) -> Iterator[Proposal]:
+        """Yield proposals of bounded size for queries that are not among the samples.
+
+        ``neighbours[offsets[i]:offsets[i + 1]]`` are points that hold the k nearest samples of
+        ``queries[i]``.
+        """
+        # Of equally distant samples the first k are enough: the order prefers low indices.
+        take = np.minimum(self.counts[neighbours], k)
+        candidates = self.members[ranges(self.starts[neighbours], take)]
+        offsets = np.concatenate(([0], np.cumsum(take)))[offsets]
+        piece = offsets[:-1] // _PAIRS
+        cuts = [0, *(np.flatnonzero(np.diff(piece)) + 1).tolist(), len(queries)]
+        for begin, end in itertools.pairwise(cuts):
+            first, last = offsets[begin], offsets[end]
+            some = offsets[begin : end + 1] - first
+            yield Proposal(queries[begin:end], some, candidates[first:last])
 
 
 def group(values: Matrix) -> Groups:

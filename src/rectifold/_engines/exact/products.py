@@ -185,22 +185,25 @@ class Frame:
 
     def finer(self) -> "Frame":
         """Return the same points in float64, computed on demand."""
-        side, absolute = self.side.finer(), self.rounding.absolute
-        if side.itself:
-            largest = side.squares.max(initial=0)
-            bounds = rounding(self.coordinates.terms(self.coordinates), True, absolute, largest)
-            squares: Floats | None = side.squares
-        else:
-            terms, squares = self.coordinates.terms(side.coordinates), None
-            bounds = replace(self.rounding, relative=relative_error(terms, True))
-        double = np.dtype(np.float64)
-        return replace(self, dtype=double, rounding=bounds, stored=None, squares=squares, side=side)
+        side = self.side.finer()
+        terms = self.coordinates.terms(side.coordinates)
+        return replace(
+            self,
+            dtype=np.dtype(np.float64),
+            # Rounding moves no squared length as much as the reach exceeds it.
+            rounding=replace(self.rounding, relative=relative_error(terms, True)),
+            stored=None,
+            squares=side.squares if side.itself else None,
+            side=side,
+        )
 
     def facing(self, coordinates: Coordinates) -> "Frame":
         """Return the same points for queries that are not among them."""
         terms = self.coordinates.terms(coordinates)
-        bounds = replace(self.rounding, relative=relative_error(terms, self.dtype == np.float64))
-        return replace(self, rounding=bounds, side=other_side(coordinates, self.basis))
+        bounds = replace(self.rounding, relative=relative_error(terms, False))
+        frame = replace(self, rounding=bounds, side=other_side(coordinates, self.basis))
+        # Sparse queries can have many more entries than the points.
+        return frame if self.dtype == np.float32 and frame.usable else frame.finer()
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -1,70 +1,47 @@
 """Nearest training samples of queries that are not among them: the index, and the search."""
 
-import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
-from scipy import sparse
 from scipy.spatial import cKDTree
 
-from rectifold._core.space import LARGEST
 from rectifold._core.utils import Bools, Floats, Ints, Matrix
-from rectifold._engines.contract import Proposal
 from rectifold._engines.exact import tree
-from rectifold._engines.exact.coordinates import ROWS, squared_lengths
-from rectifold._engines.exact.duplicates import MIXED, ranges
+from rectifold._engines.exact.duplicates import MIXED, Groups
 from rectifold._engines.exact.estimates import price
 from rectifold._engines.exact.index import build_index
 from rectifold._engines.exact.leaf_search import FIRST, Searcher
 from rectifold._engines.exact.leaves import EMPTY, visits
 from rectifold._engines.exact.products import Frame
 from rectifold._engines.exact.top_k import kth_at_least
+from rectifold._engines.query_contract import (
+    FARTHEST,
+    Agreed,
+    Nearest,
+    Settle,
+    settled,
+    within_range,
+)
 from rectifold._engines.threads import Workers, positive
 
-#: The largest squared length of a query in coordinates: about 2^20 times that of the points, and
-#: within float32 with all its products. Farther queries are compared with all samples.
-FARTHEST = 2.0**100
-#: Queries of a task at most, those that are too few for several tasks, and those that are put in
-#: the order of leaves at once.
-_QUERIES, _BATCH, _BLOCK = 512, 64, 2048
+#: Queries of a task at most, and those that are too few for several tasks.
+_QUERIES, _BATCH = 512, 64
+#: Maximum number of queries that are put in the order of leaves at once, and of their scores.
+_BLOCK, _SCORES = 2048, 1 << 22
 #: Leaves that a query is first compared with, and the maximum number of leaves of other classes for
 #: a first certificate.
 GLANCE, _FEW = 2, 8
-#: Approximate maximum number of candidates of a proposal.
-_PAIRS = 1 << 20
-
-#: Computes distances and sorts.
-Settle = Callable[[Proposal], tuple[Ints, Floats]]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Agreed:
-    """Queries whose k nearest samples provably share a label."""
-
-    rows: Ints
-    labels: Ints
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Nearest:
-    """The k nearest samples of some queries, in the order (distance, index)."""
-
-    rows: Ints
-    indices: Ints
-    distances: Floats
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class TrainingIndex:
+class LeafQueryIndex:
     """Training samples, none of them a zero vector under cosine, prepared for queries."""
 
     frame: Frame
-    #: All samples, grouped by point; by place, where those on the point begin, and their number.
-    members: Ints
-    starts: Ints
-    weights: Ints
+    #: The samples on the point at each place.
+    groups: Groups
     #: See `LeafIndex.ceiling`.
     ceiling: float
     k: int
@@ -74,16 +51,7 @@ class TrainingIndex:
 
     def within_range(self, values: Matrix) -> Bools:
         """Return which queries are near enough for products."""
-        coordinates = replace(self.frame.coordinates, values=values)
-        inside = np.empty(values.shape[0], dtype=bool)
-        with np.errstate(over="ignore"):
-            for at in range(0, len(inside), ROWS):
-                some = np.arange(at, min(at + ROWS, len(inside)))
-                scaled = coordinates.of(some, np.dtype(np.float64))
-                inside[some] = squared_lengths(scaled) <= FARTHEST
-        largest = abs(values).max(axis=1)
-        largest = largest.toarray().ravel() if sparse.issparse(largest) else largest
-        return np.asarray(inside & (largest <= LARGEST))
+        return within_range(self.frame.coordinates, values)
 
     def search(
         self, values: Matrix, settle: Settle, n_jobs: int | None, *, certify: bool
@@ -121,33 +89,23 @@ class TrainingIndex:
     ) -> Iterator[Agreed | Nearest]:
         assert self.tree is not None
         assert self.places is not None
-        queries, weights = values[numbers].astype(np.float64), self.weights[self.places]
+        queries, weights = values[numbers].astype(np.float64), self.groups.counts[self.places]
         # The k nearest of a query that is no sample: k - 1 besides the first.
-        found = tree.search(self.tree, weights, self.k - 1, queries, workers.jobs)
         proposals = (
             proposal
-            for some, offsets, near in found
-            for proposal in self.proposals(numbers[some], offsets, self.places[near])
+            for some, offsets, near in tree.search(
+                self.tree, weights, self.k - 1, queries, workers.jobs
+            )
+            for proposal in self.groups.near_queries(
+                numbers[some], offsets, self.places[near], self.k
+            )
         )
         yield from workers.map(lambda proposal: settled(proposal, settle), proposals)
-
-    def proposals(self, numbers: Ints, offsets: Ints, places: Ints) -> Iterator[Proposal]:
-        """Yield the samples on the points near each query, in proposals of bounded size."""
-        # Of equally distant samples the first k are enough: the order prefers low indices.
-        take = np.minimum(self.weights[places], self.k)
-        candidates = self.members[ranges(self.starts[places], take)]
-        offsets = np.concatenate(([0], np.cumsum(take)))[offsets]
-        piece = offsets[:-1] // _PAIRS
-        cuts = [0, *(np.flatnonzero(np.diff(piece)) + 1).tolist(), len(numbers)]
-        for begin, end in itertools.pairwise(cuts):
-            first, last = offsets[begin], offsets[end]
-            some = offsets[begin : end + 1] - first
-            yield Proposal(numbers[begin:end], some, candidates[first:last])
 
 
 def prepare(
     values: Matrix, labels: Ints, k: int, n_jobs: int | None, *, unit_length: bool, ceiling: float
-) -> TrainingIndex:
+) -> LeafQueryIndex:
     """Put training samples into leaves, or also into a tree; see `index.build_index`."""
     with Workers(n_jobs) as workers:
         index = build_index(
@@ -185,14 +143,8 @@ def prepare(
         squares=None if isinstance(frame.stored, np.ndarray) else frame.squares,
     )
     nothing = frame.facing(replace(coordinates, values=values[:0]))
-    return TrainingIndex(
-        nothing, groups.members, starts, index.weights, index.ceiling, k, built, places
-    )
-
-
-def settled(proposal: Proposal, settle: Settle) -> Nearest:
-    """Return the neighbours of the queries of a proposal."""
-    return Nearest(proposal.rows, *settle(proposal))
+    by_place = Groups(values[:0], groups.members, starts, index.weights)
+    return LeafQueryIndex(nothing, by_place, index.ceiling, k, built, places)
 
 
 def _by_leaf(frame: Frame, n: int, workers: Workers) -> tuple[Ints, Ints]:
@@ -208,7 +160,8 @@ def _by_leaf(frame: Frame, n: int, workers: Workers) -> tuple[Ints, Ints]:
             scores[np.arange(len(some)), best[:, number]] = -np.inf
         return best
 
-    parts = np.array_split(every, -(-n // _BLOCK))
+    step = max(1, min(_BLOCK, _SCORES // len(leaves)))
+    parts = np.array_split(every, -(-n // step))
     first = np.concatenate([*workers.map(nearest, parts)])
     return np.argsort(first[:, 0], kind="stable"), first
 
@@ -245,7 +198,7 @@ class _Look:
 class _QuerySearch:
     """Find the label or the neighbours of some queries."""
 
-    index: TrainingIndex
+    index: LeafQueryIndex
     frame: Frame
     settle: Settle
     certify: bool
@@ -275,15 +228,15 @@ class _QuerySearch:
             return _Result(found, coarse, numbers)
         near = frame.near(numbers, look.bounds, searcher.which)
         for candidates in searcher.collect(numbers, look.bounds, near):
-            proposals = self.index.proposals(
-                candidates.places, candidates.offsets, candidates.neighbours
+            proposals = self.index.groups.near_queries(
+                candidates.places, candidates.offsets, candidates.neighbours, self.index.k
             )
             found += [settled(proposal, self.settle) for proposal in proposals]
         return _Result(found, coarse, numbers[:0])
 
     def _searcher(self) -> Searcher:
         which = np.arange(self.frame.leaves.n)
-        return Searcher(self.frame, self.index.weights, self.index.k, which)
+        return Searcher(self.frame, self.index.groups.counts, self.index.k, which)
 
     def _look(self, searcher: Searcher, numbers: Ints, leaves: Ints) -> _Look:
         """Compare queries with some leaves each."""

@@ -1,0 +1,402 @@
+"""NeighborVoteClassifier: the mean vote of the nearest training samples in several views."""
+
+import numbers
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context, clone
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+from sklearn.utils.validation import check_array, check_is_fitted, column_or_1d, validate_data
+
+from rectifold._core.errors import Param, ParameterError
+from rectifold._core.space import LARGEST, Points, as_numbers, as_points, comparable
+from rectifold._core.target import encode
+from rectifold._core.utils import Floats, Ints, Matrix, did_you_mean
+from rectifold._core.votes import TOLERANCE, class_votes, in_blocks, size_order, weigh
+from rectifold._engines.options import EngineLike
+from rectifold._engines.queries import QueryAnswer, QueryIndex
+from rectifold._engines.registry import check_engine
+from rectifold.neighbors._views import SPARSE_VIEWS, VIEWS, FeatureViews
+from rectifold.preprocessing import TableSpace
+
+#: Coordinates are clipped to this, so that they and their multiples fit in single precision.
+_FARTHEST = 1e30
+#: Samples that are prepared at a time.
+_QUERIES = 1 << 16
+
+
+class NeighborVoteClassifier(ClassifierMixin, BaseEstimator):
+    """Classifier by a distance-weighted vote of the nearest training samples, in several views.
+
+    A view is a transformation of the features: on one scale, weighted by their information about
+    the label, or weighted quantiles. In each view the k nearest training samples vote, a neighbour
+    at distance d with the weight 1 / (d + epsilon). The probability of a class is its vote,
+    averaged over the numbers of neighbours and over the views.
+
+    It is the partner of the classifier in :class:`rectifold.RectifiedClassifier`.
+
+    Parameters
+    ----------
+    n_neighbors : int or sequence of int, default=(5, 15, 45)
+        Numbers of neighbours whose votes are averaged. If there are fewer training samples, all of
+        them vote.
+
+    views : "auto" or sequence of str, default="auto"
+        The views whose votes are averaged; "auto" means all that the data can have.
+
+        - "standardized": features on one scale;
+        - "weighted": the same, multiplied by their mutual information with the label;
+        - "quantiles": replaced by their quantiles, and weighted likewise; dense features only.
+
+    space : "auto" or transformer, default="auto"
+        Transformer applied to a copy of `X` before the views. "auto" puts numeric features on one
+        scale; a table with text, categories, dates or missing values is encoded by
+        :class:`rectifold.TableSpace`.
+
+    metric_threshold : int, default=100
+        Sparse features are compared by their cosine distance if there are more than this, and are
+        not scaled then.
+
+    epsilon : float, default=1e-8
+        Added to distances.
+
+    engine : {"auto", "exact", "gpu"} or GPU(...), default="auto"
+        Where neighbours are searched for; see :class:`rectifold.GMR`. All give the same votes.
+
+    n_jobs : int, default=None
+        Number of threads. None means 1 unless in a ``joblib.parallel_backend`` context. -1 means
+        using all processors. The result does not depend on it.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The class labels.
+
+    views_ : tuple of str
+        Names of the views.
+
+    space_ : transformer
+        The fitted transformer; for sparse features that are not scaled it is None.
+
+    n_features_in_ : int
+        Number of features seen during `fit`.
+
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
+        Names of features seen during `fit`. Defined only if `X` has feature names that are all
+        strings.
+
+    See Also
+    --------
+    sklearn.neighbors.KNeighborsClassifier : One vote in the features as they are.
+
+    Notes
+    -----
+    Votes are exact, and the same for any batch of samples, number of threads and device. A sample
+    whose nearest training samples provably share one label needs no search.
+
+    A fitted model keeps the encoded features of the training data in single precision, and its
+    pickle has little more. The search indexes, about twice that size for each view, are built when
+    they are first needed, and are not pickled.
+
+    A missing value of a column that had none in `fit` counts as the mean of the column.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_classification
+    >>> from rectifold import NeighborVoteClassifier
+    >>> X, y = make_classification(n_samples=300, weights=[0.9], class_sep=2, random_state=0)
+    >>> model = NeighborVoteClassifier().fit(X[:200], y[:200])
+    >>> model.predict_proba(X[200:203]).round(2)
+    array([[0.97, 0.03],
+           [1.  , 0.  ],
+           [0.89, 0.11]])
+    """
+
+    _parameter_constraints: dict[str, Any] = {  # noqa: RUF012
+        "n_neighbors": [Interval(numbers.Integral, 1, None, closed="left"), "array-like", tuple],
+        "views": [StrOptions({"auto"}), "array-like", tuple],
+        "space": [StrOptions({"auto"}), HasMethods(["fit_transform", "transform"])],
+        "metric_threshold": [Interval(numbers.Integral, 1, None, closed="left")],
+        "epsilon": [Interval(numbers.Real, 0, None, closed="neither")],
+        "engine": [str, object],
+        "n_jobs": [numbers.Integral, None],
+    }
+
+    def __init__(
+        self,
+        n_neighbors: Any = (5, 15, 45),
+        *,
+        views: Any = "auto",
+        space: Any = "auto",
+        metric_threshold: int = 100,
+        epsilon: float = 1e-8,
+        engine: EngineLike = "auto",
+        n_jobs: int | None = None,
+    ) -> None:
+        self.n_neighbors = n_neighbors
+        self.views = views
+        self.space = space
+        self.metric_threshold = metric_threshold
+        self.epsilon = epsilon
+        self.engine = engine
+        self.n_jobs = n_jobs
+
+    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
+    def fit(self, X: Any, y: Any) -> "NeighborVoteClassifier":
+        """Learn the views and keep the training samples.
+
+        Parameters
+        ----------
+        X : {array-like, dataframe, sparse matrix} of shape (n_samples, n_features)
+            Training data.
+
+        y : array-like of shape (n_samples,)
+            Target values.
+
+        Returns
+        -------
+        self : NeighborVoteClassifier
+            Fitted estimator.
+        """
+        check_engine(self.engine)
+        if y is None:
+            raise ParameterError(
+                "{} requires y to be passed, but the target {} is None.",
+                type(self).__name__,
+                Param("y"),
+            )
+        numbers_of_neighbours = _read_numbers(self.n_neighbors)
+        validate_data(self, X, skip_check_array=True)
+        if getattr(y, "ndim", 1) == 2 and y.shape[1] == 1:
+            y = column_or_1d(y, warn=True)
+        target = encode(y)
+        self._fit_space(X, target.values)
+        base = self._encode(X)
+        if base.shape[0] != len(target.codes):
+            raise ParameterError(
+                "Found input variables with inconsistent numbers of samples: {} has {}, {} has {}.",
+                Param("X"),
+                str(base.shape[0]),
+                Param("y"),
+                str(len(target.codes)),
+            )
+        self.views_ = _read_views(self.views, sparse.issparse(base))
+        self._metric = "euclidean"
+        if sparse.issparse(base) and base.shape[1] > self.metric_threshold:
+            self._metric = "cosine"
+        self._base, self._codes, self._sizes = base, target.codes, target.sizes
+        self._ks = sorted({min(k, base.shape[0]) for k in numbers_of_neighbours})
+        self._transformer = FeatureViews(self.views_).fit(_in_double(base), target.codes)
+        self._indexes: dict[str, QueryIndex] = {}
+        self.classes_ = target.classes
+        return self
+
+    def predict_proba(self, X: Any) -> Floats:
+        """Return the vote for every class.
+
+        Parameters
+        ----------
+        X : {array-like, dataframe, sparse matrix} of shape (n_samples, n_features)
+            The samples.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            The votes, which sum to 1, in the order of `classes_`.
+        """
+        base = self._check(X)
+        votes = np.zeros((base.shape[0], len(self.classes_)))
+        for at in range(0, base.shape[0], _QUERIES):
+            some = slice(at, at + _QUERIES)
+            for view in self.views_:
+                answer = self._query(base[some], view, certify=True)
+                self._add_votes(votes[some], answer)
+        return votes / (len(self.views_) * len(self._ks))
+
+    def predict(self, X: Any) -> Any:
+        """Predict class labels; equal votes go to the larger class.
+
+        Parameters
+        ----------
+        X : {array-like, dataframe, sparse matrix} of shape (n_samples, n_features)
+            The samples.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            The predicted labels.
+        """
+        votes = self.predict_proba(X)
+        order = size_order(self._sizes)
+        best = votes[:, order] >= votes.max(axis=1, keepdims=True) - TOLERANCE
+        return self.classes_[order[best.argmax(axis=1)]]
+
+    def vote_shares(self, X: Any) -> Any:
+        """Return the share of every training sample in the votes.
+
+        Parameters
+        ----------
+        X : {array-like, dataframe, sparse matrix} of shape (n_samples, n_features)
+            The samples.
+
+        Returns
+        -------
+        csr_array of shape (n_samples, n_training_samples)
+            The weight with which each training sample votes, averaged over the numbers of
+            neighbours and over the views. A row sums to 1; its sum over the training samples of a
+            class is the vote for that class.
+        """
+        base = self._check(X)
+        n = base.shape[0]
+        shape = (n, self._base.shape[0])
+        total = sparse.csr_array(shape)
+        for view in self.views_:
+            answer = self._query(base, view, certify=False)
+            for k in self._ks:
+                weights = self._weights(answer.distances[:, :k], answer.indices[:, :k])
+                starts = np.arange(0, n * k + 1, k)
+                cells = (weights.ravel(), answer.indices[:, :k].ravel(), starts)
+                total = total + sparse.csr_array(cells, shape=shape)
+        total = sparse.csr_array(total / (len(self.views_) * len(self._ks)))
+        total.sort_indices()
+        return total
+
+    def _add_votes(self, votes: Floats, answer: QueryAnswer) -> None:
+        """Add the votes for the queries of an answer, for every number of neighbours."""
+        certain = np.flatnonzero(answer.certified >= 0)
+        votes[certain, answer.certified[certain]] += len(self._ks)
+        n_classes = len(self.classes_)
+        for some in in_blocks(len(answer.rows), self._ks[-1], n_classes):
+            rows = answer.rows[some]
+            for k in self._ks:
+                indices = answer.indices[some, :k]
+                weights = self._weights(answer.distances[some, :k], indices)
+                votes[rows] += class_votes(weights, self._codes[indices], n_classes)
+
+    def _weights(self, distances: Floats, indices: Ints) -> Floats:
+        classes = self._codes[indices]
+        return weigh(distances, classes, self._sizes, epsilon=self.epsilon, class_weight=None)
+
+    def _query(self, base: Matrix, view: str, *, certify: bool) -> QueryAnswer:
+        """Return the nearest training samples in a view."""
+        if view not in self._indexes:
+            self._indexes[view] = QueryIndex(
+                self._points(self._base, view),
+                self._codes,
+                self._ks[-1],
+                engine=self.engine,
+                n_jobs=self.n_jobs,
+            )
+        return self._indexes[view].query(
+            self._points(base, view), certify=certify, n_jobs=self.n_jobs
+        )
+
+    def _points(self, base: Matrix, view: str) -> Points:
+        # Single precision halves the memory of the indexes; samples that are equal stay equal.
+        if view == "standardized" and self._metric == "euclidean":
+            return Points(base, self._metric)
+        values = self._transformer.transform(_in_double(base), view)
+        points = comparable(values, self._metric)
+        return Points(points.values.astype(np.float32), self._metric, points.zero)
+
+    def _fit_space(self, X: Any, y: Any) -> None:
+        """Fit the transformer that is applied before the views."""
+        self.space_: Any = None
+        if self.space != "auto":
+            self.space_ = clone(self.space).fit(X, y)
+            return
+        try:
+            values = as_numbers(X)
+            if not sparse.issparse(values) and values.size and abs(values).max() > LARGEST:
+                values = None
+        except ParameterError:
+            if sparse.issparse(X):
+                raise
+            values = None
+        if values is None:
+            self.space_ = TableSpace().fit(X)
+        elif not sparse.issparse(values):
+            self.space_ = StandardScaler().fit(values)
+        elif values.shape[1] <= self.metric_threshold:
+            self.space_ = StandardScaler(with_mean=False).fit(values)
+
+    def _encode(self, X: Any) -> Matrix:
+        """Return samples on one scale, in single precision."""
+        if self.space == "auto" and not isinstance(self.space_, TableSpace):
+            values = as_numbers(X, allow_nan=True)
+            if self.space_ is not None:
+                values = self.space_.transform(values)
+            # The mean of a feature; of a sparse one, its most frequent value.
+            if sparse.issparse(values):
+                values = sparse.csr_array(values)
+                values.data[np.isnan(values.data)] = 0
+            else:
+                values[np.isnan(values)] = 0
+        else:
+            X = X.copy() if hasattr(X, "copy") else X
+            values = as_points(self.space_.transform(X), _n_samples(X))
+        data = values.data if sparse.issparse(values) else values
+        np.clip(data, -_FARTHEST, _FARTHEST, out=data)
+        return values.astype(np.float32)
+
+    def _check(self, X: Any) -> Matrix:
+        check_is_fitted(self, "classes_")
+        if getattr(X, "ndim", 2) == 1:
+            check_array(X)  # It raises the error for one-dimensional input.
+        validate_data(self, X, reset=False, skip_check_array=True)
+        base = self._encode(X)
+        if sparse.issparse(base) and not sparse.issparse(self._base):
+            base = base.toarray()
+        elif sparse.issparse(self._base):
+            base = sparse.csr_array(base)
+        return base
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = super().__getstate__()
+        if "_indexes" in state:
+            state["_indexes"] = {}
+        return dict(state)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.allow_nan = tags.input_tags.string = self.space == "auto"
+        return tags
+
+
+def _in_double(base: Matrix) -> Matrix:
+    return base.astype(np.float64)
+
+
+def _n_samples(X: Any) -> int:
+    return int(X.shape[0]) if hasattr(X, "shape") else len(X)
+
+
+def _read_numbers(n_neighbors: Any) -> list[int]:
+    several = [n_neighbors] if isinstance(n_neighbors, numbers.Integral) else list(n_neighbors)
+    if not several or not all(isinstance(k, numbers.Integral) and k > 0 for k in several):
+        raise ParameterError(
+            "{} must be a positive integer, or several of them.", Param("n_neighbors", n_neighbors)
+        )
+    return [int(k) for k in several]
+
+
+def _read_views(views: Any, is_sparse: bool) -> tuple[str, ...]:
+    known = SPARSE_VIEWS if is_sparse else VIEWS
+    if isinstance(views, str):
+        return known
+    names = tuple(dict.fromkeys(views))
+    for name in names:
+        if name not in known:
+            raise ParameterError(
+                "{} has {}, which is not a view of {} features{}.",
+                Param("views"),
+                repr(name),
+                "sparse" if is_sparse else "dense",
+                did_you_mean(str(name), known, list_all=True),
+            )
+    if not names:
+        raise ParameterError("{} names no view: pass at least one.", Param("views"))
+    return names
