@@ -77,7 +77,9 @@ def split_scores(model):
 
 
 def tree(**more):
-    return RectifiedClassifier(DecisionTreeClassifier(random_state=0), random_state=0, **more)
+    """Return a tree after cleaning, without votes unless they are asked for."""
+    settings = {"vote_weight": 0, "random_state": 0, **more}
+    return RectifiedClassifier(DecisionTreeClassifier(random_state=0), **settings)
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -169,7 +171,7 @@ class TestChoice:
         y = np.where(rng.random(600) < 0.15, 1 - truth, truth)
         nearest = KNeighborsClassifier(1)
         grid = [{"alpha": 0.5, "gamma": 1.0, "beta": 0.5}]
-        model = RectifiedClassifier(nearest, param_grid=grid, random_state=0).fit(X, y)
+        model = RectifiedClassifier(nearest, param_grid=grid, vote_weight=0).fit(X, y)
         assert model.best_params_ == grid[0]
         fresh = rng.normal(size=(2000, 2))
         found = (fresh[:, 0] > 1.0).astype(int)
@@ -227,7 +229,8 @@ class TestChoice:
         X, y = data(600)
         grid = [{"alpha": 0.9, "gamma": 0}]
         cv = StratifiedKFold(4)
-        model = RectifiedClassifier(LogisticRegression(), param_grid=grid, cv=cv).fit(X, y)
+        model = RectifiedClassifier(LogisticRegression(), param_grid=grid, cv=cv, vote_weight=0)
+        model.fit(X, y)
         table = model.cv_results_
         decisions = np.zeros((2, len(y)))
         for fold, (train, test) in enumerate(cv.split(X, y)):
@@ -317,7 +320,7 @@ class TestChoice:
     def test_sparse_input(self):
         X, y = data()
         grid = [{"alpha": 0.9, "gamma": 0}]
-        model = RectifiedClassifier(LogisticRegression(), param_grid=grid, random_state=0)
+        model = RectifiedClassifier(LogisticRegression(), param_grid=grid, vote_weight=0)
         dense = clone(model).fit(X, y).cv_results_["gain"]
         assert_allclose(model.fit(sparse.csr_array(X), y).cv_results_["gain"], dense, atol=1e-6)
 
@@ -325,7 +328,7 @@ class TestChoice:
         X, y = data()
         tree(verbose=2).fit(X, y)
         out = capsys.readouterr().out
-        assert "[rectifold] GMR(gamma=0): gain" in out
+        assert "[rectifold] GMR(gamma=0), vote 0: gain" in out
         assert "[rectifold] chosen: " in out
 
     def test_progress_counts_folds(self):
@@ -357,7 +360,7 @@ class TestEnsemble:
 
     def test_decision_functions_are_averaged_where_there_are_no_probabilities(self):
         X, y = data()
-        model = RectifiedClassifier(SVC(), ensemble=5, random_state=0).fit(X, y)
+        model = RectifiedClassifier(SVC(), ensemble=5, vote_weight=0).fit(X, y)
         assert not hasattr(model, "predict_proba")
         mean = np.mean([one.decision_function(X) for one in model.estimators_], axis=0)
         assert_allclose(model.decision_function(X), mean)
@@ -395,7 +398,7 @@ class TestPosterior:
         X, y = data(800)
         grid = [{"class_weight": "balanced", "gamma": 0}]
         plain = RectifiedClassifier(
-            LogisticRegression(), param_grid=grid, min_gain_se=0, scoring="recall", random_state=0
+            LogisticRegression(), param_grid=grid, min_gain_se=0, scoring="recall", vote_weight=0
         ).fit(X, y)
         assert plain.best_params_ == grid[0]
         corrected = clone(plain).set_params(correct_posterior=True).fit(X, y)
@@ -411,7 +414,7 @@ class TestPosterior:
     def test_corrected_probabilities_are_scored(self):
         X, y = data(600)
         grid = [{"class_weight": "balanced", "gamma": 0}]
-        settings = {"param_grid": grid, "scoring": "neg_log_loss", "random_state": 0, "cv": 3}
+        settings = {"param_grid": grid, "scoring": "neg_log_loss", "vote_weight": 0, "cv": 3}
         plain, corrected = (
             RectifiedClassifier(LogisticRegression(), correct_posterior=one, **settings).fit(X, y)
             for one in (False, True)
@@ -452,7 +455,7 @@ class TestScikitLearn:
         weight = np.linspace(0.1, 3, len(y))
         grid = [{"alpha": 0.9, "gamma": 0}]
         model = RectifiedClassifier(
-            LogisticRegression(), param_grid=grid, min_gain_se=0, scoring="recall", random_state=0
+            LogisticRegression(), param_grid=grid, min_gain_se=0, scoring="recall", vote_weight=0
         ).fit(X, y, sample_weight=weight)
         kept = model.sampler_.sample_indices_
         assert len(kept) < len(y)

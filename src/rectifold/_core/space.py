@@ -118,6 +118,15 @@ def as_numbers(
     return np.ascontiguousarray(values)
 
 
+def is_numeric(X: Any) -> bool:
+    """Return whether `X` is a sparse matrix or holds only finite numbers."""
+    try:
+        as_numbers(X)
+    except ParameterError:
+        return bool(sparse.issparse(X))
+    return True
+
+
 def resolve_metric(metric: Metric, n_features: int, metric_threshold: int) -> Metric:
     """Return the metric to use: never "auto", and "euclidean" for all names of that metric."""
     if not isinstance(metric, str):

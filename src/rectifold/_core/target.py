@@ -34,8 +34,10 @@ class Target:
     sizes: Ints
 
 
-def encode(y: Any) -> Target:
+def encode(y: Any, *, min_size: int = 2) -> Target:
     """Check labels and encode them as 0, 1, ... in sorted order.
+
+    Classes with fewer than `min_size` samples are an error.
 
     `y` holds ints, strings, bools or categoricals, in a list, an array, a pandas or polars series
     or a frame of one column; or it is an indicator matrix with a column for each class.
@@ -51,7 +53,7 @@ def encode(y: Any) -> Target:
     values, _ = check_target_type(y, indicate_one_vs_all=True)
     classes, codes = np.unique(values, return_inverse=True)
     sizes = np.bincount(codes)
-    _check_classes(classes, sizes)
+    _check_classes(classes, sizes, min_size)
     return Target(values, classes, codes.astype(np.intp), sizes)
 
 
@@ -146,7 +148,7 @@ def _check_not_continuous(y: Labels) -> None:
         )
 
 
-def _check_classes(classes: Labels, sizes: Ints) -> None:
+def _check_classes(classes: Labels, sizes: Ints, min_size: int = 2) -> None:
     if len(classes) < 2:
         raise ParameterError(
             "{} needs at least two classes, and holds only one class: {}.",
@@ -156,7 +158,7 @@ def _check_classes(classes: Labels, sizes: Ints) -> None:
     n_samples = int(sizes.sum())
     if len(classes) > max(2, n_samples // 2):
         raise _not_labels(len(classes), n_samples)
-    if sizes.min() < 2:
+    if sizes.min() < min_size:
         raise ParameterError(
             "class {} of {} has a single sample, and cleaning needs at least two of every class: "
             "add samples, merge it with another class, or leave it out.",

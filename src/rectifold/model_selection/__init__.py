@@ -3,6 +3,14 @@
 from rectifold.model_selection._classifier import RectifiedClassifier
 from rectifold.model_selection._comparison import compare
 from rectifold.model_selection._evaluation import Evaluation
+from rectifold.model_selection._explanation import Explanation, explain
 from rectifold.model_selection._shared_search import rectify_all
 
-__all__ = ["Evaluation", "RectifiedClassifier", "compare", "rectify_all"]
+__all__ = [
+    "Evaluation",
+    "Explanation",
+    "RectifiedClassifier",
+    "compare",
+    "explain",
+    "rectify_all",
+]

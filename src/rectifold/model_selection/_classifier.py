@@ -1,4 +1,4 @@
-"""RectifiedClassifier: a classifier fitted on cleaned data, with the setting chosen by search."""
+"""RectifiedClassifier: a classifier with the vote of the nearest samples, on cleaned data."""
 
 import numbers
 from typing import Any
@@ -8,51 +8,69 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, _fit_context
 from sklearn.model_selection import StratifiedGroupKFold
 from sklearn.utils import get_tags
-from sklearn.utils._param_validation import HasMethods, Interval
+from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from rectifold.model_selection._explanation import Explanation, explain
+from rectifold.model_selection._fusion import as_probabilities, fuse
+from rectifold.model_selection._gains import Outcome, Search
 from rectifold.model_selection._predictions import average, predicted_labels
-from rectifold.model_selection._refit import refit, results_table
+from rectifold.model_selection._refit import fit_voter, refit, results_table
 from rectifold.model_selection._scorers import SOFT, scorer_for
 from rectifold.model_selection._search import explore, sampler_of, slack
 from rectifold.model_selection._selection import (
-    Search,
     allocate,
     averaging_hurts,
-    best_candidate,
+    best_fusion,
+    best_weight,
     eliminate,
+    ensemble_outcome,
 )
 from rectifold.posterior import reweighted
 
 
-def _has(name: str) -> Any:
-    def check(self: "RectifiedClassifier") -> bool:
-        if name == "decision_function" and self.correct_posterior:
-            return False  # It would contradict the labels, which follow corrected probabilities.
-        fitted = getattr(self, "estimators_", None)
-        return hasattr(fitted[0] if fitted else self.estimator, name)
+def _offers(model: "RectifiedClassifier", name: str) -> bool:
+    """Return whether the classifier that is wrapped has a method."""
+    fitted = getattr(model, "estimators_", None)
+    return hasattr(fitted[0] if fitted else model.estimator, name)
 
-    return available_if(check)
+
+def _has_probabilities(self: "RectifiedClassifier") -> bool:
+    fuses = not (isinstance(self.vote_weight, numbers.Real) and self.vote_weight == 0)
+    if hasattr(self, "estimators_"):
+        fuses = self._scale is not None
+    return _offers(self, "predict_proba") or (fuses and _offers(self, "decision_function"))
+
+
+def _has_decisions(self: "RectifiedClassifier") -> bool:
+    # Otherwise it would contradict the labels, which follow corrected probabilities.
+    return not self.correct_posterior and _offers(self, "decision_function")
 
 
 class RectifiedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
-    """Classifier fitted on cleaned data, if cleaning helps it.
+    """Classifier fused with a vote of the nearest training samples, and fitted on cleaned data.
 
-    The setting of :class:`rectifold.GMR`, or no cleaning, is chosen for this classifier and this
-    data by cross-validation inside the training data. A setting is chosen only if its gain over no
-    cleaning exceeds `min_gain_se` standard errors.
+    The predicted probability is ``(1 - w)`` times that of the classifier plus ``w`` times the vote
+    of :class:`rectifold.NeighborVoteClassifier`: the share of a class among the nearest training
+    samples, weighted by their inverse distances. The classifier may be fitted on data cleaned by
+    :class:`rectifold.GMR`.
+
+    The weight w and the setting of GMR, or no cleaning, are chosen together by cross-validation
+    inside the training data. The vote and cleaning are used only if their gain exceeds
+    `min_gain_se` standard errors; otherwise the model is the classifier alone.
 
     Parameters
     ----------
     estimator : classifier
-        The classifier to fit. It is cloned.
+        The classifier to fit. It is cloned. The vote needs one with `predict_proba` or
+        `decision_function`.
 
     sampler : GMR, default=None
-        Parameters that all settings have in common, such as ``GMR(space="auto")`` for a messy
-        table or ``GMR(space=StandardScaler())`` for features on different scales. None means
-        ``GMR()``.
+        Parameters that all settings have in common, such as ``GMR(space=StandardScaler())`` for
+        features on different scales. None means ``GMR()``, and ``GMR(space="auto")`` for a table
+        with text, categories, dates or missing values.
 
     param_grid : "auto", dict, list or callable, default="auto"
         The settings to choose from; no cleaning is always among them.
@@ -74,20 +92,30 @@ class RectifiedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         over folds; an ensemble needs a scorer made by :func:`sklearn.metrics.make_scorer`.
 
     min_gain_se : float, default=1.0
-        Number of standard errors that the gain over no cleaning must exceed. 0 chooses the setting
-        with the highest score.
+        Number of standard errors that a gain must exceed: that of the vote over the classifier
+        alone, and that of cleaning over no cleaning. 0 chooses what has the highest score.
 
     ensemble : int, default=None
         None fits one classifier on all samples, with the setting that was chosen. An int m
         averages m of the classifiers that were fitted on the folds, with the settings that are
-        best together. The predicted label is that of the highest average. If averaging itself
-        costs this estimator more than `min_gain_se` standard errors, one classifier is fitted.
+        best together, and fuses the average with the vote. The predicted label is that of the
+        highest average. If averaging itself costs this estimator more than `min_gain_se` standard
+        errors, one classifier is fitted.
 
     correct_posterior : bool, default=False
-        Correct probabilities for the samples removed
+        Correct the probabilities of the classifier for the samples removed
         (:func:`rectifold.posterior.undo_posterior_shift`), as far as removal was uniform. Effects
         of the estimator itself, such as ``class_weight``, remain. Predicted labels follow the
         corrected probabilities, and there is no `decision_function`.
+
+    vote_weight : "auto" or float, default="auto"
+        The weight of the vote, from 0 to 1. "auto" chooses from 0, 0.1, ..., 1 by `scoring`, which
+        must be a metric or a scorer made by :func:`sklearn.metrics.make_scorer`. 0 turns the vote
+        off.
+
+    voter : NeighborVoteClassifier, default=None
+        Parameters of the vote, such as ``NeighborVoteClassifier(n_neighbors=15)``. None means the
+        default parameters.
 
     n_jobs : int, default=None
         Number of jobs to run in parallel over the folds. None means 1 unless in a
@@ -116,6 +144,12 @@ class RectifiedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     estimators_ : list of classifier
         All fitted classifiers: the members of the ensemble, or `estimator_` alone.
 
+    vote_weight_ : float
+        The weight of the vote.
+
+    vote_ : NeighborVoteClassifier or None
+        The classifier whose vote is fused, fitted on all training samples; None if its weight is 0.
+
     class_shares_ : ndarray of shape (n_estimators, n_classes)
         For every fitted classifier, the number of samples of each class after cleaning and
         over-sampling, divided by the number before.
@@ -131,12 +165,14 @@ class RectifiedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         - ``params``: list of the settings, as dicts in the form of `param_grid`, None for no
           cleaning;
         - ``setting``: the same as written in Python;
+        - ``vote_weight``: the weight of the vote that is best for it, at which it is scored;
         - ``split0_test_score``, ``split1_test_score``, ...: the score on every fold, NaN where
           the setting was no longer tried;
         - ``mean_test_score``, ``std_test_score``: over the folds on which it was tried;
-        - ``gain``: the score over no cleaning on the same folds, by which settings are compared
-          (see Notes);
+        - ``gain``: the score over the classifier alone on the same folds, by which settings are
+          compared (see Notes);
         - ``gain_se``: the standard error of the gain;
+        - ``gain_without_vote``: the gain with a weight of 0;
         - ``rank_test_score``: the rank by ``gain``, 1 is best;
         - ``chosen``: whether it was chosen;
         - ``n_estimators``: how many of `estimators_` were fitted with it.
@@ -157,26 +193,37 @@ class RectifiedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     See Also
     --------
     GMR : The sampler alone.
+    NeighborVoteClassifier : The vote alone.
 
     Notes
     -----
     Within a fold, neighbours are searched for once for all settings. The out-of-fold predictions of
     a repeat are scored together: with few samples of the minority class in each fold, averages of
     fold scores are noisy. Settings that are behind no cleaning after the first repeat are not
-    tried in the second.
+    tried in the second, each with its best weight of the vote.
 
-    The settings of ``param_grid="auto"``, besides no cleaning: ``GMR(gamma=0)``, ``GMR()``,
-    ``GMR(alpha=0.7, gamma=0)``, ``GMR(beta=0.5, gamma=0.3)``, the same with ``alpha=0.7``,
-    ``GMR(class_weight="balanced", gamma=0)``, and ``GMR(gamma=0)`` followed by random
-    over-sampling. None of them gains if it is always used; :doc:`the guide </docs/guide/choosing>`
-    has the reason for each.
+    Votes for the samples of a fold come from the training part of the fold, before cleaning.
+    Decision values of a classifier without probabilities are mapped to them by a logistic function
+    through (0, 0.5), or a softmax, whose scale is fitted to out-of-fold values; no label changes.
+    A prediction does not depend on the other samples in its batch, as far as that holds for the
+    classifier.
+
+    The settings of ``param_grid="auto"``, besides no cleaning: ``GMR(beta=0.5, gamma=0.3)``,
+    ``GMR(alpha=0.7, gamma=0)`` and ``GMR(class_weight="balanced", gamma=0)``. Without a vote also
+    ``GMR(gamma=0)``, ``GMR()``, ``GMR(alpha=0.7, beta=0.5, gamma=0.3)``, and ``GMR(gamma=0)``
+    followed by random over-sampling. None of them gains if it is always used;
+    :doc:`the guide </docs/guide/choosing>` has the reason for each.
 
     An ensemble divides its members among settings by greedy forward selection on the out-of-fold
     predictions, starting with a quarter of members without cleaning.
 
-    A fitted model keeps no copy of `X`. Its `rectification_` refers to `X` and keeps up to 64 MiB
-    of neighbours, so that ``rectification_.report()`` can show them; neither is pickled. To drop
-    both: ``model.rectification_ = model.sampler_.rectification_ =
+    For the vote, a fitted model keeps the encoded features of the training data in single
+    precision, unless its weight is 0, and no other copy of `X`. Sample weights are passed to the
+    classifier and do not weight votes.
+
+    `rectification_` refers to `X` and keeps up to 64 MiB of neighbours, so that
+    ``rectification_.report()`` can show them; neither is pickled. To drop both:
+    ``model.rectification_ = model.sampler_.rectification_ =
     model.rectification_.without_data()``. The fitted classifiers keep what they keep.
 
     Examples
@@ -186,9 +233,9 @@ class RectifiedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     >>> from rectifold import RectifiedClassifier
     >>> X, y = make_classification(n_samples=600, n_features=4, weights=[0.9], flip_y=0.1,
     ...                            class_sep=0.8, random_state=0)
-    >>> model = RectifiedClassifier(DecisionTreeClassifier(random_state=0))
-    >>> model.fit(X, y).best_params_
-    {...}
+    >>> model = RectifiedClassifier(DecisionTreeClassifier(random_state=0)).fit(X, y)
+    >>> model.vote_weight_ > 0
+    True
     """
 
     _parameter_constraints: dict[str, Any] = {  # noqa: RUF012
@@ -200,6 +247,8 @@ class RectifiedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         "min_gain_se": [Interval(numbers.Real, 0, None, closed="left")],
         "ensemble": [Interval(numbers.Integral, 2, None, closed="left"), None],
         "correct_posterior": ["boolean"],
+        "vote_weight": [StrOptions({"auto"}), Interval(numbers.Real, 0, 1, closed="both")],
+        "voter": [HasMethods(["fit", "predict_proba"]), None],
         "n_jobs": [numbers.Integral, None],
         "random_state": ["random_state"],
         "verbose": ["verbose"],
@@ -216,6 +265,8 @@ class RectifiedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         min_gain_se: float = 1.0,
         ensemble: int | None = None,
         correct_posterior: bool = False,
+        vote_weight: Any = "auto",
+        voter: Any = None,
         n_jobs: int | None = None,
         random_state: Any = 0,
         verbose: int = 0,
@@ -228,6 +279,8 @@ class RectifiedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         self.min_gain_se = min_gain_se
         self.ensemble = ensemble
         self.correct_posterior = correct_posterior
+        self.vote_weight = vote_weight
+        self.voter = voter
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
@@ -259,13 +312,17 @@ class RectifiedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
 
     def _select(self, search: Search) -> None:
         """Choose candidates by the trials of a search, fit them, and set the attributes."""
-        gains, chosen = None, [0]
+        gains, chosen, weight = None, [0], search.task.weights[0]
         if search.folds:
             search, _, gains = eliminate(search, slack(self.ensemble))
             if self.ensemble is None or averaging_hurts(search, self.min_gain_se):
-                chosen = [best_candidate(gains, self.min_gain_se)]
+                best, weight = best_fusion(gains, self.min_gain_se)
+                chosen = [best]
+                outcome = Outcome.of(search, best)
             else:
                 chosen = allocate(search, self.ensemble)
+                outcome = ensemble_outcome(search, chosen)
+                weight = best_weight(search, outcome, self.min_gain_se)
         final = refit(search, chosen)
         self.classes_ = search.target.classes
         self.best_params_ = final.candidate.setting
@@ -274,25 +331,32 @@ class RectifiedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         self.estimators_ = [fit.model for fit in final.fits]
         self.class_shares_ = np.array([fit.class_shares for fit in final.fits])
         self.estimator_ = self.estimators_[0]
+        self.vote_weight_, self.vote_ = weight, fit_voter(search, weight)
+        # Maps decision values to probabilities; None without fusion.
+        self._scale: float | None = None
+        if search.task.voter is not None:
+            self._scale = outcome.scale if search.folds else 1.0
         self.n_fits_ = final.n_fits
         for name in ("n_features_in_", "feature_names_in_"):
             if hasattr(self.estimator_, name) and not hasattr(self, name):
                 setattr(self, name, getattr(self.estimator_, name))
-        self.cv_results_ = results_table(search.candidates, gains, final.chosen)
+        self.cv_results_ = results_table(search.candidates, gains, final.chosen, weight)
         self._print_choice()
 
     def _print_choice(self) -> None:
         results = self.cv_results_
         if self.verbose > 1 and len(results["setting"]) > 1:
-            for name, gain, error in zip(
-                results["setting"], results["gain"], results["gain_se"], strict=True
-            ):
-                print(f"[rectifold] {name}: gain {gain:+.4f} (standard error {error:.4f})")
+            columns = ("setting", "vote_weight", "gain", "gain_se")
+            for name, weight, gain, error in zip(*map(results.get, columns), strict=True):
+                print(
+                    f"[rectifold] {name}, vote {weight:g}: gain {gain:+.4f} "
+                    f"(standard error {error:.4f})"
+                )
         if self.verbose:
             counts = zip(results["setting"], results["n_estimators"], strict=True)
             several = len(self.estimators_) > 1
             names = [f"{n} x {name}" if several else name for name, n in counts if n]
-            print(f"[rectifold] chosen: {', '.join(names)}")
+            print(f"[rectifold] chosen: {', '.join(names)}, vote {self.vote_weight_:g}")
 
     def predict(self, X: Any) -> Any:
         """Predict class labels.
@@ -308,15 +372,17 @@ class RectifiedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             The predicted labels.
         """
         check_is_fitted(self, "estimators_")
+        if self.vote_weight_:
+            return predicted_labels({"predict_proba": self.predict_proba(X)}, self.classes_)
         corrected = self.correct_posterior and hasattr(self.estimator_, "predict_proba")
         if len(self.estimators_) == 1 and not corrected:
             return self.estimator_.predict(X)
         method = next(name for name in SOFT if hasattr(self.estimator_, name))
         return predicted_labels({method: getattr(self, method)(X)}, self.classes_)
 
-    @_has("predict_proba")  # type: ignore[untyped-decorator]
+    @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> npt.NDArray[Any]:
-        """Predict class probabilities, averaged over the members of an ensemble.
+        """Predict class probabilities.
 
         Parameters
         ----------
@@ -326,9 +392,20 @@ class RectifiedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         Returns
         -------
         ndarray of shape (n_samples, n_classes)
-            The probabilities, in the order of `classes_`.
+            The probabilities, in the order of `classes_`: of the classifier, or the average over
+            the members of an ensemble, fused with the vote.
         """
         check_is_fitted(self, "estimators_")
+        own = self._classifier_proba(X)
+        if self.vote_ is None:
+            return own
+        return fuse(own, self.vote_.predict_proba(X), self.vote_weight_)
+
+    def _classifier_proba(self, X: Any) -> npt.NDArray[Any]:
+        """Return the probabilities of the classifier before the fusion with the vote."""
+        if not hasattr(self.estimator_, "predict_proba"):
+            values = _average([model.decision_function(X) for model in self.estimators_])
+            return as_probabilities({"decision_function": values}, self._scale or 1.0)
         probabilities = [model.predict_proba(X) for model in self.estimators_]
         if self.correct_posterior:
             probabilities = [
@@ -337,9 +414,9 @@ class RectifiedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             ]
         return _average(probabilities)
 
-    @_has("decision_function")  # type: ignore[untyped-decorator]
+    @available_if(_has_decisions)  # type: ignore[untyped-decorator]
     def decision_function(self, X: Any) -> npt.NDArray[Any]:
-        """Return the decision function, averaged over the members of an ensemble.
+        """Return the decision function of the classifier, or probabilities in its form.
 
         Parameters
         ----------
@@ -349,10 +426,36 @@ class RectifiedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         Returns
         -------
         ndarray of shape (n_samples,) or (n_samples, n_classes)
-            The values, in the form of the estimator.
+            Without a vote, the values of the classifier, or their average over the members of an
+            ensemble. With a vote, the fused probabilities; of two classes, their difference.
         """
         check_is_fitted(self, "estimators_")
+        if self.vote_ is not None:
+            fused = np.asarray(self.predict_proba(X))
+            return fused if fused.shape[1] > 2 else fused[:, 1] - fused[:, 0]
         return _average([model.decision_function(X) for model in self.estimators_])
+
+    def explain(self, X: Any, X_train: Any = None) -> Explanation:
+        """Explain predictions by the parts of the probability and the neighbours that voted.
+
+        Parameters
+        ----------
+        X : {array-like, dataframe, sparse matrix} of shape (n_samples, n_features)
+            The samples.
+
+        X_train : {array-like, dataframe, sparse matrix} of shape (n_training_samples, n_features) \
+                , default=None
+            The samples passed to `fit`, which the model does not keep, to show the values of
+            neighbours.
+
+        Returns
+        -------
+        Explanation
+            For every sample the part of the classifier, the part of the vote, and the training
+            samples that voted with label, distance and weight; also as a page.
+        """
+        check_is_fitted(self, "estimators_")
+        return explain(self, X, X_train)
 
     def get_metadata_routing(self) -> Any:
         """Get metadata routing of this object.
@@ -385,9 +488,9 @@ class RectifiedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         of_estimator, of_sampler = get_tags(self.estimator), get_tags(sampler_of(self))
         tags.input_tags.sparse = of_estimator.input_tags.sparse and of_sampler.input_tags.sparse
-        tags.input_tags.allow_nan = (
-            of_estimator.input_tags.allow_nan and of_sampler.input_tags.allow_nan
-        )
+        # By default, missing values get a space.
+        cleans_missing = self.sampler is None or of_sampler.input_tags.allow_nan
+        tags.input_tags.allow_nan = of_estimator.input_tags.allow_nan and cleans_missing
         if of_estimator.classifier_tags is not None:
             tags.classifier_tags.multi_class = of_estimator.classifier_tags.multi_class
         return tags

@@ -9,8 +9,9 @@ from scipy.stats import rankdata
 from sklearn.base import clone
 
 from rectifold.model_selection._candidates import NO_CLEANING, Candidate
-from rectifold.model_selection._selection import Gains, Search
+from rectifold.model_selection._gains import FusedGains, Search
 from rectifold.model_selection._trials import Fit, class_sizes, fit_prepared, resample
+from rectifold.neighbors import NeighborVoteClassifier
 from rectifold.progress import muted
 from rectifold.sampler import GMR
 
@@ -70,15 +71,37 @@ def _clean(search: Search, candidate: Candidate) -> tuple[GMR | None, Any]:
     return sampler, sampler.sample_indices_
 
 
+def fit_voter(search: Search, weight: float) -> NeighborVoteClassifier | None:
+    """Return the fitted classifier whose vote is fused; None if its weight is 0."""
+    if weight == 0 or search.task.voter is None:
+        return None
+    # Not cleaned: votes of cleaned samples were no better in experiments.
+    voter: NeighborVoteClassifier = clone(search.task.voter)
+    voter.fit(search.task.X, search.task.y)
+    return voter
+
+
 def results_table(
-    candidates: list[Candidate], gains: Gains | None, chosen: list[int]
+    candidates: list[Candidate], gains: FusedGains | None, chosen: list[int], weight: float
 ) -> dict[str, Any]:
-    """Return `cv_results_` of RectifiedClassifier; `gains` is None if no fold was tried."""
+    """Return `cv_results_` of RectifiedClassifier; `gains` is None if no fold was tried.
+
+    `weight` is the chosen weight of the vote.
+    """
     n_candidates = len(candidates)
     counts = np.bincount(chosen, minlength=n_candidates)
     if gains is None:
-        none = np.full(n_candidates, np.nan)
-        gains = Gains(none[:, None][:, :0], np.zeros(n_candidates), np.zeros(n_candidates))
+        nothing = np.zeros(n_candidates)
+        gains = FusedGains(
+            split_scores=np.full((n_candidates, 0), np.nan),
+            gain=nothing,
+            gain_se=nothing,
+            weights=np.full(n_candidates, weight),
+            gain_without_vote=nothing,
+            base_scores=nothing[:0],
+            base_weight=weight,
+            informative=np.empty(0, dtype=bool),
+        )
     losses = np.nan_to_num(-gains.gain, nan=np.inf)
     scores = np.ma.masked_invalid(gains.split_scores)
     settings = np.empty(n_candidates, dtype=object)
@@ -86,11 +109,13 @@ def results_table(
     return {
         "params": [candidate.setting for candidate in candidates],
         "setting": settings,
+        "vote_weight": gains.weights,
         **{f"split{fold}_test_score": column for fold, column in enumerate(gains.split_scores.T)},
         "mean_test_score": scores.mean(axis=1).filled(np.nan),
         "std_test_score": scores.std(axis=1).filled(np.nan),
         "gain": gains.gain,
         "gain_se": gains.gain_se,
+        "gain_without_vote": gains.gain_without_vote,
         "rank_test_score": rankdata(losses, method="min").astype(np.int32),
         "chosen": counts > 0,
         "n_estimators": counts,

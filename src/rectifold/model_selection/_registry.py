@@ -225,17 +225,28 @@ def _replacement(name: str, short: str, **options: Any) -> Entry:
 #: Methods that are not in the paper: settings chosen from the data, controls for them,
 #: and ensembles and weights for imbalanced data.
 EXTRA_METHODS = _table(
-    Entry("GMR-adaptive", "GMR-ad", "rectifold:RectifiedClassifier", WRAPPER, revision="1"),
+    Entry("GMR-adaptive", "GMR-ad", "rectifold:RectifiedClassifier", WRAPPER, revision="2"),
     Entry(
         *("GMR-ensemble", "GMR-en", "rectifold:RectifiedClassifier", WRAPPER),
         {"ensemble": 10},
-        revision="1",
+        revision="2",
     ),
-    # The same ensemble without cleaning, to measure the effect of averaging alone.
+    # The vote without cleaning, and cleaning without the vote, to measure what each adds.
+    Entry(
+        *("Vote", "Vote", "rectifold:RectifiedClassifier", WRAPPER),
+        {"param_grid": ()},
+        revision="2",
+    ),
+    Entry(
+        *("Cleaning", "Clean", "rectifold:RectifiedClassifier", WRAPPER),
+        {"vote_weight": 0},
+        revision="2",
+    ),
+    # The same ensemble without either, to measure the effect of averaging alone.
     Entry(
         *("Subsampling", "Sub", "rectifold:RectifiedClassifier", WRAPPER),
-        {"ensemble": 10, "param_grid": ()},
-        revision="1",
+        {"ensemble": 10, "param_grid": (), "vote_weight": 0},
+        revision="2",
     ),
     Entry(
         *("Bagging", "Bag", f"{_CONTROLS}:Bagging", WRAPPER),

@@ -86,6 +86,15 @@ def check_classifier(estimator: Any, correct_posterior: bool) -> None:
         )
 
 
+def can_be_fused(estimator: Any, scorer: Any, n_classes: int) -> bool:
+    """Return whether the estimator has values for every class, and fused ones can be scored."""
+    return (
+        any(hasattr(one, name) for one in (estimator, type(estimator)) for name in SOFT)
+        and not _votes_on_pairs(estimator, n_classes)
+        and scores_predictions(scorer)
+    )
+
+
 def check_ensemble(estimator: Any, scorer: Any, n_estimators: int, n_classes: int) -> None:
     """Raise an error if predictions of the estimator can't be averaged, or averages not scored."""
     ensemble, name = Param("ensemble", n_estimators), type(estimator).__name__
@@ -97,8 +106,7 @@ def check_ensemble(estimator: Any, scorer: Any, n_estimators: int, n_classes: in
             name,
             Param("ensemble", None),
         )
-    one_versus_one = getattr(estimator, "decision_function_shape", None) == "ovo"
-    if one_versus_one and n_classes > 2 and not hasattr(estimator, "predict_proba"):
+    if _votes_on_pairs(estimator, n_classes):
         raise ParameterError(
             "{} averages one value per class, and {} returns one per pair of classes: set "
             "decision_function_shape='ovr'.",
@@ -112,3 +120,9 @@ def check_ensemble(estimator: Any, scorer: Any, n_estimators: int, n_classes: in
             ensemble,
             Param("scoring"),
         )
+
+
+def _votes_on_pairs(estimator: Any, n_classes: int) -> bool:
+    """Return whether there is one decision value per pair of classes, and no probability."""
+    one_versus_one = getattr(estimator, "decision_function_shape", None) == "ovo"
+    return one_versus_one and n_classes > 2 and not hasattr(estimator, "predict_proba")

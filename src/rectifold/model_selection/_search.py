@@ -1,4 +1,4 @@
-"""The search of RectifiedClassifier: check the input, make candidates and folds, run the trials."""
+"""The search of RectifiedClassifier: check the input, make candidates and folds, run trials."""
 
 import numbers
 import warnings
@@ -19,14 +19,27 @@ from sklearn.utils.validation import (
 )
 
 from rectifold._core.errors import Param, ParameterError, ParameterWarning
+from rectifold._core.space import is_numeric
 from rectifold._core.target import Target, encode, named
 from rectifold.model_selection._candidates import Candidate, read_candidates
 from rectifold.model_selection._folds import Fold, have_all_classes, make_folds
-from rectifold.model_selection._scorers import check_classifier, check_ensemble, scorer_for
-from rectifold.model_selection._selection import Search, eliminate
+from rectifold.model_selection._fusion import WEIGHTS
+from rectifold.model_selection._gains import Search
+from rectifold.model_selection._scorers import (
+    SOFT,
+    can_be_fused,
+    check_classifier,
+    check_ensemble,
+    scorer_for,
+)
+from rectifold.model_selection._selection import eliminate
 from rectifold.model_selection._trials import Task, run_trials
+from rectifold.neighbors import NeighborVoteClassifier
 from rectifold.progress import report
 from rectifold.sampler import GMR
+
+#: No fusion with votes: no classifier, and 0 as the only weight.
+_NO_VOTE: tuple[None, tuple[float, ...]] = (None, (0.0,))
 
 
 def explore(model: Any, X: Any, y: Any, params: Mapping[str, Any]) -> Search:
@@ -50,21 +63,33 @@ def explore(model: Any, X: Any, y: Any, params: Mapping[str, Any]) -> Search:
         model.cv, X, target, groups, ensemble=model.ensemble, random_state=model.random_state
     )
     candidates = _find_candidates(task, target, folds, model.param_grid, model.min_gain_se)
-    search = Search(task, target, candidates, [], [])
+    search = Search(task, target, candidates, [], [], [])
     _run(search, folds, model.ensemble, model.n_jobs)
     return search
 
 
-def sampler_of(model: Any) -> GMR:
-    """Return the sampler of a RectifiedClassifier, not fitted."""
+def sampler_of(model: Any, X: Any = None) -> GMR:
+    """Return the sampler of a RectifiedClassifier, not fitted; the default one can clean `X`."""
     if model.sampler is None:
-        return GMR()
+        return GMR() if X is None or is_numeric(X) else GMR(space="auto")
     if not isinstance(model.sampler, GMR):
         raise TypeError(
             f"sampler is a {type(model.sampler).__name__}: it must be a GMR, whose settings are "
             "chosen; to fit after another sampler, use a pipeline of imbalanced-learn."
         )
     return model.sampler
+
+
+def voter_of(model: Any) -> NeighborVoteClassifier:
+    """Return the classifier whose vote is fused, not fitted."""
+    if model.voter is None:
+        return NeighborVoteClassifier(n_jobs=model.n_jobs)
+    if not isinstance(model.voter, NeighborVoteClassifier):
+        raise TypeError(
+            f"voter is a {type(model.voter).__name__}: it must be a NeighborVoteClassifier, or "
+            "None for one with default parameters."
+        )
+    return model.voter
 
 
 def slack(ensemble: int | None) -> float:
@@ -75,7 +100,7 @@ def slack(ensemble: int | None) -> float:
 
 def _make_task(model: Any, X: Any, target: Target, params: Mapping[str, Any]) -> tuple[Task, Any]:
     """Return what all fits have in common, and the groups of the samples."""
-    sampler = sampler_of(model)
+    sampler = sampler_of(model, X)
     scorer = scorer_for(model.estimator, model.scoring, target)
     if model.ensemble is not None:
         check_ensemble(model.estimator, scorer, model.ensemble, len(target.classes))
@@ -86,6 +111,7 @@ def _make_task(model: Any, X: Any, target: Target, params: Mapping[str, Any]) ->
     else:
         fit_params = {name: value for name, value in params.items() if value is not None}
         groups, score_params = fit_params.pop("groups", None), {}
+    voter, weights = _fusion_of(model, scorer, len(target.classes))
     seed = None
     if model.random_state is not None:
         seed = int(check_random_state(model.random_state).randint(np.iinfo(np.int32).max))
@@ -100,8 +126,30 @@ def _make_task(model: Any, X: Any, target: Target, params: Mapping[str, Any]) ->
         score_params=score_params,
         seed=seed,
         correct_posterior=model.correct_posterior,
+        voter=voter,
+        weights=weights,
     )
     return task, groups
+
+
+def _fusion_of(
+    model: Any, scorer: Any, n_classes: int
+) -> tuple[NeighborVoteClassifier | None, tuple[float, ...]]:
+    """Return the classifier whose vote is fused, or None, and the weights to choose from."""
+    voter, weight = voter_of(model), model.vote_weight
+    if isinstance(weight, str):
+        return (voter, WEIGHTS) if can_be_fused(model.estimator, scorer, n_classes) else _NO_VOTE
+    if weight == 0:
+        return _NO_VOTE
+    if not can_be_fused(model.estimator, scorer, n_classes):
+        raise ParameterError(
+            "{} needs a classifier with {} for every class, and a scorer of predictions, as made "
+            "by sklearn.metrics.make_scorer: set {}.",
+            Param("vote_weight", weight),
+            " or ".join(SOFT),
+            Param("vote_weight", 0),
+        )
+    return voter, (float(weight),)
 
 
 def _find_candidates(
@@ -112,7 +160,8 @@ def _find_candidates(
     A candidate that the user named and that can't be tried is an error.
     """
     explicit = not isinstance(param_grid, str)
-    candidates = read_candidates(param_grid, task.sampler, task.X, task.y)
+    fused = task.voter is not None
+    candidates = read_candidates(param_grid, task.sampler, task.X, task.y, fused=fused)
     candidates = _without_resamplers(candidates, task, explicit)
     n_train = min(len(fold.train) for fold in folds)
     n_minority = min(int(np.bincount(target.codes[fold.train]).min()) for fold in folds)
@@ -131,7 +180,8 @@ def _find_candidates(
             Param("min_minority", min_minority),
         )
         warnings.warn(warning, stacklevel=5)
-    if len(applicable) > 1 and min_gain_se > 0 and have_all_classes(folds, target.codes).sum() < 2:
+    n_choices = len(applicable) * len(task.weights)
+    if n_choices > 1 and min_gain_se > 0 and have_all_classes(folds, target.codes).sum() < 2:
         raise ParameterError(
             "fewer than two folds of {} score samples of every class, so gains have no standard "
             "error: use stratified folds, or {}.",
@@ -144,13 +194,17 @@ def _find_candidates(
 def _run(search: Search, folds: list[Fold], ensemble: int | None, n_jobs: int | None) -> None:
     """Add the trials repeat by repeat, without the candidates that `eliminate` drops."""
     keep_models = ensemble is not None
-    if len(search.candidates) == 1 and not keep_models:
+    task = search.task
+    # Decision values are mapped to probabilities by out-of-fold ones.
+    maps_values = task.voter is not None and not hasattr(task.estimator, "predict_proba")
+    chooses_weight = len(task.weights) > 1
+    if len(search.candidates) == 1 and not (keep_models or maps_values or chooses_weight):
         return
     running = np.ones(len(search.candidates), dtype=bool)
     for repeat in sorted({fold.repeat for fold in folds}):
         now = [fold for fold in folds if fold.repeat == repeat]
-        rows = run_trials(
-            search.task,
+        results = run_trials(
+            task,
             [c for c, runs in zip(search.candidates, running, strict=True) if runs],
             now,
             keep_models=keep_models,
@@ -158,9 +212,10 @@ def _run(search: Search, folds: list[Fold], ensemble: int | None, n_jobs: int | 
             n_done=len(search.folds),
             n_total=len(folds),
         )
-        for row in rows:
-            trials = iter(row)
+        for result in results:
+            trials = iter(result.trials)
             search.trials.append([next(trials) if runs else None for runs in running])
+            search.votes.append(result.votes)
         search.folds.extend(now)
         if len(search.folds) == len(folds):
             return
@@ -173,7 +228,7 @@ def _run(search: Search, folds: list[Fold], ensemble: int | None, n_jobs: int | 
             ]
             for row in search.trials
         ]
-        if not keep_models and running.sum() == 1:
+        if not keep_models and not chooses_weight and running.sum() == 1:
             break
     report(len(folds), len(folds))
 

@@ -1,25 +1,22 @@
-"""Which candidate is chosen, or how many members of an ensemble each one gets."""
+"""Which candidate and which weight of the vote are chosen, and the members of an ensemble."""
 
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
-from sklearn.utils import _safe_indexing
-from sklearn.utils.validation import _check_method_params
 
-from rectifold._core.target import Target
-from rectifold._core.utils import Bools, Floats, Ints
-from rectifold.model_selection._candidates import Candidate
-from rectifold.model_selection._folds import Fold, have_all_classes
-from rectifold.model_selection._predictions import (
-    Predictions,
-    Replay,
-    average,
-    pool,
-    predicted_labels,
-    score_checked,
+from rectifold._core.utils import Bools, Floats
+from rectifold.model_selection._folds import have_all_classes
+from rectifold.model_selection._gains import (
+    FusedGains,
+    Gains,
+    Outcome,
+    Search,
+    compare_candidates,
+    score,
 )
-from rectifold.model_selection._scorers import SOFT, scores_predictions
-from rectifold.model_selection._trials import Task, Trial
+from rectifold.model_selection._predictions import Predictions, average, pool
+from rectifold.model_selection._trials import Trial
 
 #: The share of an ensemble that is trained without cleaning, before candidates compete.
 PRIOR = 0.25
@@ -27,72 +24,7 @@ PRIOR = 0.25
 STEPS = 20
 
 
-@dataclass(frozen=True, eq=False)
-class Search:
-    """The trials of a search."""
-
-    task: Task
-    #: Labels of all training samples.
-    target: Target
-    #: No cleaning is the first.
-    candidates: list[Candidate]
-    #: The folds tried so far, whole repeats.
-    folds: list[Fold]
-    #: For every fold one trial per candidate; None if it was not tried.
-    trials: list[list[Trial | None]]
-
-
-@dataclass(frozen=True, eq=False)
-class Gains:
-    """The scores of all candidates; NaN if one was not tried."""
-
-    #: Of shape (n_candidates, n_folds).
-    split_scores: Floats
-    #: Score minus that of no cleaning, averaged over the repeats in which the candidate took part.
-    gain: Floats
-    #: Standard error of `gain`, from paired differences over folds.
-    gain_se: Floats
-
-
-def compare_candidates(search: Search) -> Gains:
-    """Compare every candidate with no cleaning, on the same folds.
-
-    The predictions of a repeat are scored together if the scorer allows it; with few samples of the
-    minority class in a fold, averages of fold scores are noisy.
-    """
-    task, folds, trials = search.task, search.folds, search.trials
-    n_candidates = len(trials[0])
-    split_scores = np.array(
-        [[np.nan if trial is None else trial.score for trial in row] for row in trials]
-    ).T
-    repeats = np.array([fold.repeat for fold in folds])
-    # A fold that lacks a class scores the same for all candidates: it would lower the error.
-    informative = have_all_classes(folds, search.target.codes)
-    scores = np.full((n_candidates, repeats.max() + 1), np.nan)
-    gain, gain_se = np.full(n_candidates, np.nan), np.full(n_candidates, np.nan)
-    for candidate in range(n_candidates):
-        for repeat in np.unique(repeats):
-            now = np.flatnonzero(repeats == repeat).tolist()
-            tried = [trial for i in now if (trial := trials[i][candidate]) is not None]
-            if len(tried) < len(now):
-                continue
-            if scores_predictions(task.scorer):
-                parts = pool([folds[i] for i in now], [trial.predictions for trial in tried])
-                ((samples, predictions),) = parts
-                scores[candidate, repeat] = _score(task, samples, predictions)
-            else:
-                scores[candidate, repeat] = split_scores[candidate, now].mean()
-        took_part = ~np.isnan(scores[candidate])
-        if took_part.any():
-            gain[candidate] = (scores[candidate] - scores[0])[took_part].mean()
-            differences = split_scores[candidate] - split_scores[0]
-            differences = differences[took_part[repeats] & informative]
-            if len(differences) > 1:
-                gain_se[candidate] = differences.std(ddof=1) / np.sqrt(len(differences))
-    return Gains(split_scores, gain, gain_se)
-
-
-def eliminate(search: Search, slack: float) -> tuple[Search, Bools, Gains]:
+def eliminate(search: Search, slack: float) -> tuple[Search, Bools, FusedGains]:
     """Drop candidates that are behind no cleaning after a repeat from the following repeats.
 
     `slack` is the number of standard errors that a candidate may be behind. Return the trials that
@@ -100,15 +32,17 @@ def eliminate(search: Search, slack: float) -> tuple[Search, Bools, Gains]:
     trials of a search with more slack can be used for one with less.
     """
     running = np.ones(len(search.candidates), dtype=bool)
-    left = replace(search, folds=[], trials=[])
+    left = replace(search, folds=[], trials=[], votes=[])
     for repeat in sorted({fold.repeat for fold in search.folds}):
-        for fold, row in zip(search.folds, search.trials, strict=True):
+        for fold, row, votes in zip(search.folds, search.trials, search.votes, strict=True):
             if fold.repeat == repeat:
                 left.folds.append(fold)
+                left.votes.append(votes)
                 each = zip(row, running, strict=True)
                 left.trials.append([trial if runs else None for trial, runs in each])
         gains = compare_candidates(left)
-        running &= gains.gain > -slack * np.nan_to_num(gains.gain_se)
+        # Without cleaning, the vote with its best weight gains as well.
+        running &= gains.gain - gains.gain[0] > -slack * np.nan_to_num(gains.gain_se)
         running[0] = True
     return left, running, gains
 
@@ -122,6 +56,26 @@ def best_candidate(gains: Gains, min_gain_se: float) -> int:
     if not eligible.any():
         return 0
     return int(np.where(eligible, gains.gain, -np.inf).argmax())
+
+
+def best_fusion(gains: FusedGains, min_gain_se: float) -> tuple[int, float]:
+    """Return the position of the best candidate and its weight of the vote.
+
+    The vote must exceed the standard errors of its gain over the classifier alone; cleaning, those
+    of its gain over what is best without cleaning.
+    """
+    vote = Gains(
+        np.stack([gains.base_scores, gains.split_scores[0]]),
+        np.array([0, gains.gain[0]]),
+        np.array([0, gains.gain_se[0]]),
+    )
+    weight, reference, scores = gains.base_weight, 0.0, gains.base_scores
+    if best_candidate(vote, min_gain_se):
+        weight, reference, scores = float(gains.weights[0]), gains.gain[0], gains.split_scores[0]
+    errors = [gains.standard_error(one - scores) for one in gains.split_scores]
+    over = Gains(gains.split_scores, gains.gain - reference, np.array(errors))
+    best = best_candidate(over, min_gain_se)
+    return (best, float(gains.weights[best])) if best else (0, weight)
 
 
 def allocate(search: Search, n_estimators: int) -> list[int]:
@@ -144,18 +98,18 @@ def allocate(search: Search, n_estimators: int) -> list[int]:
     weights = np.zeros(len(positions))
     weights[0] = round(PRIOR * STEPS)
 
-    def score(weights: Floats) -> float:
+    def score_of(weights: Floats) -> float:
         return float(
             np.mean(
                 [
-                    _score(task, samples, average([one[repeat][1] for one in pooled], weights))
+                    score(task, samples, average([one[repeat][1] for one in pooled], weights))
                     for repeat, (samples, _) in enumerate(pooled[0])
                 ]
             )
         )
 
     for _ in range(STEPS - round(PRIOR * STEPS)):
-        scores = [score(weights + step) for step in np.eye(len(positions))]
+        scores = [score_of(weights + step) for step in np.eye(len(positions))]
         weights[int(np.argmax(scores))] += 1
     return [positions[i] for i in _interleave(weights / weights.sum(), n_estimators)]
 
@@ -166,33 +120,63 @@ def averaging_hurts(search: Search, min_gain_se: float) -> bool:
     With several repeats, every sample has one out-of-fold prediction per repeat; here they are
     averaged without cleaning. One repeat shows nothing.
     """
-    task, folds, trials = search.task, search.folds, search.trials
-    repeats = list(pool(folds, [_tried(row[0]).predictions for row in trials]))
-    first = repeats[0][0]
-    if len(repeats) < 2 or any(len(samples) != len(first) for samples, _ in repeats):
+    alone = Outcome.of(search, 0)
+    averaged = _over_repeats(search, [_tried(row[0]).predictions for row in search.trials])
+    if averaged is None:
         return False
-    # In the order of samples, so that the repeats correspond.
-    ordered = [
-        {name: values[np.argsort(samples)] for name, values in predictions.items()}
-        for samples, predictions in repeats
-    ]
-    averaged = average(ordered, np.ones(len(ordered)))
-    position = {int(sample): at for at, sample in enumerate(np.sort(first))}
-    gains = []
-    for fold, row in zip(folds, trials, strict=True):
-        at = [position[int(sample)] for sample in fold.test]
-        score = _score(task, fold.test, {name: values[at] for name, values in averaged.items()})
-        gains.append(score - _tried(row[0]).score)
+    gains = averaged.scores - alone.scores
     return bool(np.mean(gains) < -min_gain_se * np.std(gains, ddof=1) / np.sqrt(len(gains)))
 
 
-def _score(task: Task, samples: Ints, predictions: Predictions) -> float:
-    if "predict" not in predictions and any(name in predictions for name in SOFT):
-        predictions = {**predictions, "predict": predicted_labels(predictions, task.classes)}
-    params = _check_method_params(task.X, task.score_params, samples)
-    model = Replay(task.classes, predictions)
-    X, y = _safe_indexing(task.X, samples), _safe_indexing(task.y, samples)
-    return score_checked(task.scorer, model, X, y, **params)
+def ensemble_outcome(search: Search, chosen: Sequence[int]) -> Outcome:
+    """Return the out-of-fold predictions of an ensemble, given the candidates of its members.
+
+    Every fold has one model of each candidate, so that of a repeat each sample gets one average.
+    If all repeats have the same samples, the averages are averaged too, as by the ensemble.
+    """
+    positions, counts = np.unique(chosen, return_counts=True)
+    shares = counts.astype(np.float64)
+    predictions = [
+        average([_tried(row[position]).predictions for position in positions], shares)
+        for row in search.trials
+    ]
+    return _over_repeats(search, predictions) or _outcome(search, predictions)
+
+
+def best_weight(search: Search, outcome: Outcome, min_gain_se: float) -> float:
+    """Return the weight of the vote for given predictions."""
+    weights = search.task.weights
+    scores = np.array([np.mean(outcome.repeat_scores(weight)) for weight in weights])
+    best = int(scores.argmax())
+    differences = outcome.fold_scores(weights[best]) - outcome.fold_scores(weights[0])
+    differences = differences[have_all_classes(search.folds, search.target.codes)]
+    error = differences.std(ddof=1) / np.sqrt(len(differences)) if min_gain_se > 0 else 0.0
+    return weights[best if scores[best] - scores[0] > min_gain_se * error else 0]
+
+
+def _over_repeats(search: Search, predictions: Sequence[Predictions]) -> Outcome | None:
+    """Return the average over the repeats, if there are several that have the same samples."""
+    repeats = list(pool(search.folds, predictions))
+    first = repeats[0][0]
+    if len(repeats) < 2 or any(len(samples) != len(first) for samples, _ in repeats):
+        return None
+    # In the order of samples, so that the repeats correspond.
+    ordered = [
+        {name: values[np.argsort(samples)] for name, values in parts.items()}
+        for samples, parts in repeats
+    ]
+    averaged = average(ordered, np.ones(len(ordered)))
+    position = {int(sample): at for at, sample in enumerate(np.sort(first))}
+    places = [[position[int(sample)] for sample in fold.test] for fold in search.folds]
+    return _outcome(
+        search, [{name: values[at] for name, values in averaged.items()} for at in places]
+    )
+
+
+def _outcome(search: Search, predictions: Sequence[Predictions]) -> Outcome:
+    each = zip(search.folds, predictions, strict=True)
+    scores = [score(search.task, fold.test, one) for fold, one in each]
+    return Outcome(search, predictions, np.array(scores))
 
 
 def _interleave(shares: Floats, n: int) -> list[int]:

@@ -19,6 +19,7 @@ from rectifold.model_selection._folds import Fold
 from rectifold.model_selection._predictions import Predictions, Recorder, score_checked
 from rectifold.model_selection._scorers import SOFT, check_responses
 from rectifold.model_selection._shared_search import rectify_all
+from rectifold.neighbors import NeighborVoteClassifier
 from rectifold.progress import muted, report
 from rectifold.sampler import GMR
 
@@ -42,6 +43,10 @@ class Task:
     seed: int | None
     #: Whether probabilities are corrected for the samples removed.
     correct_posterior: bool = False
+    #: The classifier whose vote is fused; None for no fusion.
+    voter: NeighborVoteClassifier | None = None
+    #: The weights of the vote to choose from, ascending.
+    weights: tuple[float, ...] = (0.0,)
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,6 +71,16 @@ class Trial:
     fit: Fit | None
 
 
+@dataclass(frozen=True, eq=False)
+class FoldResult:
+    """The results of a fold."""
+
+    #: One trial per candidate; None if it could not be fitted.
+    trials: list[Trial | None]
+    #: The votes for the test samples; None without fusion.
+    votes: Floats | None
+
+
 def run_trials(
     task: Task,
     candidates: Sequence[Candidate],
@@ -75,15 +90,15 @@ def run_trials(
     n_jobs: int | None,
     n_done: int,
     n_total: int,
-) -> list[list[Trial | None]]:
-    """Return, for every fold, the trials of all candidates; None if one could not be fitted.
+) -> list[FoldResult]:
+    """Return the results of every fold.
 
     `n_done` and `n_total` count folds, for `rectifold.progress`.
     """
     jobs = (delayed(_run_fold)(task, candidates, fold, keep_models) for fold in folds)
     done = []
-    for trials in Parallel(n_jobs=n_jobs, return_as="generator")(jobs):
-        done.append(trials)
+    for result in Parallel(n_jobs=n_jobs, return_as="generator")(jobs):
+        done.append(result)
         report(n_done + len(done), n_total)
     return done
 
@@ -128,7 +143,7 @@ def class_sizes(y: Any, classes: Any) -> Floats:
 
 def _run_fold(
     task: Task, candidates: Sequence[Candidate], fold: Fold, keep_models: bool
-) -> list[Trial | None]:
+) -> FoldResult:
     X, y = _safe_indexing(task.X, fold.train), _safe_indexing(task.y, fold.train)
     fit_params = _check_method_params(task.X, task.fit_params, fold.train)
     held_out = _safe_indexing(task.X, fold.test), _safe_indexing(task.y, fold.test)
@@ -162,7 +177,10 @@ def _run_fold(
             fit = fit_prepared(task, prepared, y, seed)
         known[key] = _score(task, fit, held_out, score_params, keep_models)
         trials.append(known[key])
-    return trials
+    votes = None
+    if task.voter is not None:
+        votes = clone(task.voter).fit(X, y).predict_proba(held_out[0])
+    return FoldResult(trials, votes)
 
 
 def _kept_samples(sampler: GMR, candidates: Sequence[Candidate], X: Any, y: Any) -> list[Ints]:
@@ -187,9 +205,10 @@ def _score(
     # What the fitted RectifiedClassifier would predict is scored: corrected probabilities.
     recorder = Recorder(fit.model, 1 / fit.class_shares if task.correct_posterior else None)
     score = score_checked(task.scorer, recorder, *held_out, **score_params)
-    if keep_models and set(recorder.predictions) <= {"predict"}:
-        # An ensemble averages its members, and labels can't be averaged.
+    is_averaged = keep_models and set(recorder.predictions) <= {"predict"}
+    if is_averaged or task.voter is not None:
+        # Labels can't be averaged, over the members of an ensemble or with votes.
         method = next((name for name in SOFT if hasattr(fit.model, name)), None)
-        if method is not None:
+        if method is not None and method not in recorder.predictions:
             getattr(recorder, method)(held_out[0])
     return Trial(score, recorder.predictions, True, fit if keep_models else None)

@@ -7,22 +7,33 @@ import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context, clone
 from sklearn.preprocessing import StandardScaler
+from sklearn.utils import get_tags
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
-from sklearn.utils.validation import check_array, check_is_fitted, column_or_1d, validate_data
+from sklearn.utils.validation import (
+    _num_samples,
+    check_array,
+    check_is_fitted,
+    column_or_1d,
+    validate_data,
+)
 
 from rectifold._core.errors import Param, ParameterError
-from rectifold._core.space import LARGEST, Points, as_numbers, as_points, comparable
+from rectifold._core.space import LARGEST, Hint, Points, as_numbers, as_points, comparable
 from rectifold._core.target import encode
 from rectifold._core.utils import Floats, Ints, Matrix, did_you_mean
 from rectifold._core.votes import TOLERANCE, class_votes, in_blocks, size_order, weigh
-from rectifold._engines.options import EngineLike
+from rectifold._engines.options import GPU, Approximate, EngineLike
 from rectifold._engines.queries import QueryAnswer, QueryIndex
 from rectifold._engines.registry import check_engine
+from rectifold._engines.settle import pair_distances
 from rectifold.neighbors._views import SPARSE_VIEWS, VIEWS, FeatureViews
 from rectifold.preprocessing import TableSpace
 
 #: Coordinates are clipped to this, so that they and their multiples fit in single precision.
 _FARTHEST = 1e30
+#: The ends of errors about a column that is not numeric.
+_HINT_SPARSE: Hint = ("fill them, or pass a dense array",)
+_HINT_NUMERIC: Hint = ("all columns were numeric in fit",)
 #: Samples that are prepared at a time.
 _QUERIES = 1 << 16
 
@@ -97,8 +108,8 @@ class NeighborVoteClassifier(ClassifierMixin, BaseEstimator):
     whose nearest training samples provably share one label needs no search.
 
     A fitted model keeps the encoded features of the training data in single precision, and its
-    pickle has little more. The search indexes, about twice that size for each view, are built when
-    they are first needed, and are not pickled.
+    pickle has little more. The search indexes, two to three times that size for each view, are
+    built when they are first needed, and are not pickled.
 
     A missing value of a column that had none in `fit` counts as the mean of the column.
 
@@ -117,10 +128,10 @@ class NeighborVoteClassifier(ClassifierMixin, BaseEstimator):
     _parameter_constraints: dict[str, Any] = {  # noqa: RUF012
         "n_neighbors": [Interval(numbers.Integral, 1, None, closed="left"), "array-like", tuple],
         "views": [StrOptions({"auto"}), "array-like", tuple],
-        "space": [StrOptions({"auto"}), HasMethods(["fit_transform", "transform"])],
+        "space": [StrOptions({"auto"}), HasMethods(["fit", "transform"])],
         "metric_threshold": [Interval(numbers.Integral, 1, None, closed="left")],
         "epsilon": [Interval(numbers.Real, 0, None, closed="neither")],
-        "engine": [str, object],
+        "engine": [str, Approximate, GPU],
         "n_jobs": [numbers.Integral, None],
     }
 
@@ -171,17 +182,17 @@ class NeighborVoteClassifier(ClassifierMixin, BaseEstimator):
         validate_data(self, X, skip_check_array=True)
         if getattr(y, "ndim", 1) == 2 and y.shape[1] == 1:
             y = column_or_1d(y, warn=True)
-        target = encode(y)
-        self._fit_space(X, target.values)
-        base = self._encode(X)
-        if base.shape[0] != len(target.codes):
+        target = encode(y, min_size=1)
+        if _num_samples(X) != len(target.codes):
             raise ParameterError(
                 "Found input variables with inconsistent numbers of samples: {} has {}, {} has {}.",
                 Param("X"),
-                str(base.shape[0]),
+                str(_num_samples(X)),
                 Param("y"),
                 str(len(target.codes)),
             )
+        self._fit_space(X, target.values)
+        base = self._encode(X)
         self.views_ = _read_views(self.views, sparse.issparse(base))
         self._metric = "euclidean"
         if sparse.issparse(base) and base.shape[1] > self.metric_threshold:
@@ -255,13 +266,38 @@ class NeighborVoteClassifier(ClassifierMixin, BaseEstimator):
         for view in self.views_:
             answer = self._query(base, view, certify=False)
             for k in self._ks:
-                weights = self._weights(answer.distances[:, :k], answer.indices[:, :k])
+                indices = answer.indices[:, :k]
+                weights = self._weights(answer.distances[:, :k], self._codes[indices])
                 starts = np.arange(0, n * k + 1, k)
-                cells = (weights.ravel(), answer.indices[:, :k].ravel(), starts)
+                cells = (weights.ravel(), indices.ravel(), starts)
                 total = total + sparse.csr_array(cells, shape=shape)
         total = sparse.csr_array(total / (len(self.views_) * len(self._ks)))
         total.sort_indices()
         return total
+
+    def neighbor_distances(self, X: Any, rows: Ints, columns: Ints) -> Floats:
+        """Return the distances of pairs of a sample and a training sample, on one scale.
+
+        Parameters
+        ----------
+        X : {array-like, dataframe, sparse matrix} of shape (n_samples, n_features)
+            The samples.
+
+        rows : ndarray of int of shape (n_pairs,)
+            Positions of the samples in `X`.
+
+        columns : ndarray of int of shape (n_pairs,)
+            Positions of the training samples, as in the columns of `vote_shares`.
+
+        Returns
+        -------
+        ndarray of shape (n_pairs,)
+            The distances in the view "standardized", also if it does not take part in the vote.
+        """
+        queries = self._points(self._check(X), "standardized")
+        used, columns = np.unique(columns, return_inverse=True)
+        points = self._points(self._base[used], "standardized")
+        return pair_distances(points, rows, columns, queries=queries)
 
     def _add_votes(self, votes: Floats, answer: QueryAnswer) -> None:
         """Add the votes for the queries of an answer, for every number of neighbours."""
@@ -269,14 +305,13 @@ class NeighborVoteClassifier(ClassifierMixin, BaseEstimator):
         votes[certain, answer.certified[certain]] += len(self._ks)
         n_classes = len(self.classes_)
         for some in in_blocks(len(answer.rows), self._ks[-1], n_classes):
-            rows = answer.rows[some]
+            rows, distances = answer.rows[some], answer.distances[some]
+            classes = self._codes[answer.indices[some]]
             for k in self._ks:
-                indices = answer.indices[some, :k]
-                weights = self._weights(answer.distances[some, :k], indices)
-                votes[rows] += class_votes(weights, self._codes[indices], n_classes)
+                weights = self._weights(distances[:, :k], classes[:, :k])
+                votes[rows] += class_votes(weights, classes[:, :k], n_classes)
 
-    def _weights(self, distances: Floats, indices: Ints) -> Floats:
-        classes = self._codes[indices]
+    def _weights(self, distances: Floats, classes: Ints) -> Floats:
         return weigh(distances, classes, self._sizes, epsilon=self.epsilon, class_weight=None)
 
     def _query(self, base: Matrix, view: str, *, certify: bool) -> QueryAnswer:
@@ -303,12 +338,13 @@ class NeighborVoteClassifier(ClassifierMixin, BaseEstimator):
 
     def _fit_space(self, X: Any, y: Any) -> None:
         """Fit the transformer that is applied before the views."""
+        self._fitted_sparse = sparse.issparse(X)
         self.space_: Any = None
         if self.space != "auto":
             self.space_ = clone(self.space).fit(X, y)
             return
         try:
-            values = as_numbers(X)
+            values = as_numbers(X, hint=_HINT_SPARSE)
             if not sparse.issparse(values) and values.size and abs(values).max() > LARGEST:
                 values = None
         except ParameterError:
@@ -324,10 +360,13 @@ class NeighborVoteClassifier(ClassifierMixin, BaseEstimator):
 
     def _encode(self, X: Any) -> Matrix:
         """Return samples on one scale, in single precision."""
+        if self.space == "auto" and not self._fitted_sparse and sparse.issparse(X):
+            X = X.toarray()
         if self.space == "auto" and not isinstance(self.space_, TableSpace):
-            values = as_numbers(X, allow_nan=True)
+            values = as_numbers(X, hint=_HINT_NUMERIC, allow_nan=True)
             if self.space_ is not None:
-                values = self.space_.transform(values)
+                with np.errstate(over="ignore"):
+                    values = self.space_.transform(values)
             # The mean of a feature; of a sparse one, its most frequent value.
             if sparse.issparse(values):
                 values = sparse.csr_array(values)
@@ -336,10 +375,12 @@ class NeighborVoteClassifier(ClassifierMixin, BaseEstimator):
                 values[np.isnan(values)] = 0
         else:
             X = X.copy() if hasattr(X, "copy") else X
-            values = as_points(self.space_.transform(X), _n_samples(X))
+            values = as_points(self.space_.transform(X), _num_samples(X))
+        with np.errstate(over="ignore"):
+            values = values.astype(np.float32)
         data = values.data if sparse.issparse(values) else values
         np.clip(data, -_FARTHEST, _FARTHEST, out=data)
-        return values.astype(np.float32)
+        return values
 
     def _check(self, X: Any) -> Matrix:
         check_is_fitted(self, "classes_")
@@ -354,15 +395,17 @@ class NeighborVoteClassifier(ClassifierMixin, BaseEstimator):
         return base
 
     def __getstate__(self) -> dict[str, Any]:
-        state = super().__getstate__()
+        state = dict(super().__getstate__())
         if "_indexes" in state:
             state["_indexes"] = {}
-        return dict(state)
+        return state
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.input_tags.allow_nan = tags.input_tags.string = self.space == "auto"
+        automatic = isinstance(self.space, str)
+        of_space = None if automatic else get_tags(self.space).input_tags
+        for name in ("sparse", "allow_nan", "string"):
+            setattr(tags.input_tags, name, automatic or getattr(of_space, name))
         return tags
 
 
@@ -370,13 +413,9 @@ def _in_double(base: Matrix) -> Matrix:
     return base.astype(np.float64)
 
 
-def _n_samples(X: Any) -> int:
-    return int(X.shape[0]) if hasattr(X, "shape") else len(X)
-
-
 def _read_numbers(n_neighbors: Any) -> list[int]:
     several = [n_neighbors] if isinstance(n_neighbors, numbers.Integral) else list(n_neighbors)
-    if not several or not all(isinstance(k, numbers.Integral) and k > 0 for k in several):
+    if not several or not all(isinstance(k, numbers.Integral) and int(k) > 0 for k in several):
         raise ParameterError(
             "{} must be a positive integer, or several of them.", Param("n_neighbors", n_neighbors)
         )

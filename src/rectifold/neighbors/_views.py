@@ -16,7 +16,7 @@ _BINS = 16
 #: The weight of a feature without information, relative to that of an average one.
 _FLOOR = 0.05
 #: Maximum number of quantiles of a feature, and of samples to determine them from.
-_QUANTILES, _SAMPLES = 1000, 100_000
+_QUANTILES, _SAMPLES = 200, 100_000
 
 
 class FeatureViews(BaseEstimator):
