@@ -1,5 +1,6 @@
 """The basis of the controls: a classifier whose members' outputs are averaged."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -100,9 +101,13 @@ class Averaged(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         return tags
 
 
-def ranking(model: Any, X: Any, position: int) -> Floats:
-    """Return the probability of one of two classes, or the decision function in its favour."""
-    if hasattr(model, "predict_proba"):
-        return np.asarray(model.predict_proba(X)[:, position])
-    values = np.asarray(model.decision_function(X))
+def ranking(model: Any, X: Any, position: int, methods: Sequence[str] = SOFT) -> Floats:
+    """Return the probability of one of two classes, or the decision function in its favour.
+
+    The first of `methods` that the model has is used.
+    """
+    method = next(name for name in methods if hasattr(model, name))
+    values = np.asarray(getattr(model, method)(X))
+    if method == "predict_proba":
+        return values[:, position]
     return values if position == 1 else -values

@@ -10,8 +10,9 @@ from rectifold.model_selection._predictions import predicted_labels
 
 
 def _has_probabilities(self: Any) -> bool:
-    # None is a decision tree.
-    return self.estimator is None or hasattr(self.estimator, "predict_proba")
+    # None is a decision tree. Estimators with neither method vote, as in scikit-learn.
+    one = self.estimator
+    return one is None or hasattr(one, "predict_proba") or not hasattr(one, "decision_function")
 
 
 class _AverageOutputs:

@@ -16,9 +16,9 @@ from sklearn.utils.validation import has_fit_parameter
 from rectifold._core.target import Target
 from rectifold._core.utils import Floats
 from rectifold.bench.controls._averages import Averaged, ranking
-from rectifold.bench.controls._guard import compare_rankings, folds_and_seed, seeded_clone
+from rectifold.bench.controls._guard import compare_rankings, folds_and_seed, seed_of, seeded_clone
 from rectifold.model_selection._folds import Fold
-from rectifold.model_selection._registry import seeded
+from rectifold.model_selection._scorers import SOFT
 from rectifold.model_selection._selection import best_candidate
 
 _NONE, _WEIGHTS = "None", "ClassWeights"
@@ -30,9 +30,10 @@ CANDIDATES = (_NONE, *_SAMPLERS, _WEIGHTS)
 class ClassWeights(Averaged):
     """Classifier with balanced class weights, if it can be weighted.
 
-    Every parameter `class_weight` of the classifier, also one of a step of a pipeline, becomes
-    "balanced". A classifier without that parameter gets balanced weights of samples if its `fit`
-    takes `sample_weight`, and otherwise is fitted as it is (nearest neighbours).
+    The parameter `class_weight` of the classifier becomes "balanced", also where it is that of an
+    estimator inside the classifier. A classifier without that parameter gets balanced weights of
+    samples if its `fit` takes `sample_weight`, and otherwise is fitted as it is (nearest
+    neighbours). Of a pipeline, the last step is weighted.
 
     Parameters
     ----------
@@ -209,17 +210,20 @@ class Chooser(Averaged):
             }
             # A candidate that is behind is not tried again.
             tried = [name for name, (gain, _) in self.gains_.items() if name == _NONE or gain > 0]
+            if tried == [_NONE]:
+                break
         self.best_ = list(rankings)[best_candidate(gains, self.min_gain_se)]
         self.estimators_ = [_fit(self.best_, clone(self.estimator), X, target.values, seed)]
         return self
 
     def _out_of_fold(self, name: str, X: Any, target: Target, fold: Fold, seed: int) -> Floats:
         """Return the ranking of a fold's test samples after a candidate."""
-        # The same for all candidates, so that they differ in their samples and weights alone.
-        seed += fold.number
+        seed = seed_of(fold, seed)
         X_train, y_train = _safe_indexing(X, fold.train), target.values[fold.train]
         model = _fit(name, seeded_clone(self.estimator, seed), X_train, y_train, seed)
-        return ranking(model, _safe_indexing(X, fold.test), int(target.sizes.argmin()))
+        # Decision functions first, like scikit-learn's scorer "average_precision".
+        X_test, smaller = _safe_indexing(X, fold.test), int(target.sizes.argmin())
+        return ranking(model, X_test, smaller, SOFT[::-1])
 
 
 class _NotResampledError(ValueError):
@@ -230,7 +234,7 @@ def _fit(name: str, model: Any, X: Any, y: Any, seed: int) -> Any:
     """Fit a model in place after a candidate, and return it."""
     if name in _SAMPLERS:
         try:
-            X, y = seeded(_SAMPLERS[name](), seed).fit_resample(X, y)
+            X, y = seeded_clone(_SAMPLERS[name](), seed).fit_resample(X, y)
         except Exception as error:
             raise _NotResampledError(str(error)) from error
         if len(np.unique(y)) < 2:
@@ -240,14 +244,15 @@ def _fit(name: str, model: Any, X: Any, y: Any, seed: int) -> Any:
 
 def _balance(model: Any, y: Any) -> dict[str, Any]:
     """Balance the class weights of a model, or else return the parameters of `fit` that do."""
+    path = ""
+    # Earlier steps can have weights of another meaning, such as GMR.
+    while hasattr(model, "steps"):
+        step, model = model.steps[-1]
+        path += f"{step}__"
     names = [name for name in model.get_params() if name.rpartition("__")[2] == "class_weight"]
     if names:
         model.set_params(**dict.fromkeys(names, "balanced"))
         return {}
-    path = ""
-    while hasattr(model, "steps"):
-        step, model = model.steps[-1]
-        path += f"{step}__"
     if not has_fit_parameter(model, "sample_weight"):
         return {}
     return {f"{path}sample_weight": compute_sample_weight("balanced", y)}

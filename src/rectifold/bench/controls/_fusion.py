@@ -17,8 +17,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from rectifold._core.utils import Floats
 from rectifold.bench.controls._averages import Averaged, ranking
-from rectifold.bench.controls._guard import compare_rankings, folds_and_seed, seeded_clone
-from rectifold.model_selection._selection import best_candidate
+from rectifold.bench.controls._guard import (
+    compare_rankings,
+    exceeds_error,
+    folds_and_seed,
+    seed_of,
+    seeded_clone,
+)
 
 #: The weights of the partner that are tried.
 WEIGHTS = tuple(step / 10 for step in range(11))
@@ -36,11 +41,10 @@ class Fused(Averaged):
     """Classifier whose probabilities are averaged with those of a second classifier.
 
     The probability is ``(1 - w)`` times that of the classifier plus ``w`` times that of the
-    partner. The weight w is chosen from 0, 0.1, ..., 1 as :class:`rectifold.RectifiedClassifier`
-    chooses: on the same folds (repeated twice if the smaller class has fewer than 500 samples), by
-    the average precision of the out-of-fold predictions of a repeat, and it is 0 unless the gain
-    exceeds `min_gain_se` standard errors. So it measures how much of a gain comes from averaging
-    with any second classifier.
+    partner. The weight w is the one of 0, 0.1, ..., 1 with the highest average precision of
+    out-of-fold predictions, or 0 if its gain does not exceed `min_gain_se` standard errors. That is
+    how :class:`rectifold.RectifiedClassifier` chooses the weight of the vote, on the same folds. So
+    it measures how much of a gain comes from averaging with any second classifier.
 
     Parameters
     ----------
@@ -86,7 +90,8 @@ class Fused(Averaged):
     Notes
     -----
     The decision function of a classifier without probabilities is mapped to them by Platt's
-    logistic function, fitted on the out-of-fold values of all repeats.
+    logistic function, fitted on the out-of-fold values of all repeats. It is increasing, so the
+    weight 0 is scored the same with and without it.
 
     If the weight is 0, all predictions are those of the classifier. Otherwise the predicted label
     is that of the higher probability, and the decision function of a classifier that has one is
@@ -156,7 +161,7 @@ class Fused(Averaged):
             X_train, y_train = _safe_indexing(X, fold.train), target.values[fold.train]
             X_test = _safe_indexing(X, fold.test)
             for model, out_of_fold in zip((self.estimator, self._partner()), values, strict=True):
-                one = seeded_clone(model, seed + fold.number).fit(X_train, y_train)
+                one = seeded_clone(model, seed_of(fold, seed)).fit(X_train, y_train)
                 out_of_fold.append(ranking(one, X_test, self._position))
         own, other = values
         classifier = clone(self.estimator).fit(X, target.values)
@@ -179,7 +184,8 @@ class Fused(Averaged):
             weight: (float(gain), float(error))
             for weight, gain, error in zip(WEIGHTS, gains.gain, gains.gain_se, strict=True)
         }
-        self.weight_ = WEIGHTS[best_candidate(gains, self.min_gain_se)]
+        best = int(gains.gain.argmax())
+        self.weight_ = WEIGHTS[best] if exceeds_error(gains, best, self.min_gain_se) else 0.0
         self.estimators_ = [classifier]
         if self.weight_:
             partner = seeded_clone(self._partner(), seed).fit(X, target.values)

@@ -12,17 +12,21 @@ from sklearn.utils import check_random_state
 from rectifold._core.target import Target
 from rectifold._core.utils import Bools, Floats
 from rectifold.model_selection._folds import Fold, make_folds
-from rectifold.model_selection._selection import Gains
+from rectifold.model_selection._gains import Gains
+
+_LARGEST_SEED = 2**31 - 1
 
 
 def folds_and_seed(cv: int, X: Any, target: Target, random_state: Any) -> tuple[list[Fold], int]:
-    """Return the folds that RectifiedClassifier would use, and a seed for what is fitted.
+    """Return the folds and the seed of what is fitted that RectifiedClassifier would use."""
+    # In this order, which matters if it is an instance of RandomState.
+    seed = int(check_random_state(random_state).randint(_LARGEST_SEED))
+    return make_folds(cv, X, target, None, ensemble=None, random_state=random_state), seed
 
-    The numbers of the folds can be added to the seed.
-    """
-    random = check_random_state(random_state)
-    folds = make_folds(cv, X, target, None, ensemble=None, random_state=random)
-    return folds, int(random.randint(np.iinfo(np.int32).max - len(folds)))
+
+def seed_of(fold: Fold, seed: int) -> int:
+    """Return the seed of what is fitted on a fold, the same for all candidates."""
+    return (seed + fold.number) % _LARGEST_SEED
 
 
 def seeded_clone(model: Any, seed: int) -> Any:
@@ -52,6 +56,12 @@ def compare_rankings(
         differences = (split_scores[candidate] - split_scores[0])[:n_tried]
         gain_se[candidate] = differences.std(ddof=1) / np.sqrt(n_tried)
     return Gains(split_scores, gain, gain_se)
+
+
+def exceeds_error(gains: Gains, position: int, min_gain_se: float) -> bool:
+    """Return whether a candidate gains more than `min_gain_se` standard errors."""
+    gain = gains.gain[position]
+    return bool(gain > 0 and gain > min_gain_se * gains.gain_se[position])
 
 
 def _pooled_scores(

@@ -60,8 +60,10 @@ class SelfPacedEnsemble(Averaged):
     -----
     The paper leaves some questions open. As in the authors' implementation, the random first member
     belongs to the ensemble, so that with n members the factor of member i = 1, ..., n - 1 is
-    tan(i pi / (2 (n - 1))). A bin with fewer samples than its share is used up, and the other bins
-    fill its place in proportion to their weights; so every subset is balanced.
+    tan(i pi / (2 (n - 1))), and empty bins have no weight. A bin with fewer samples than its share
+    is used up, and the other bins fill its place in proportion to their weights; so every subset is
+    balanced, as the paper asks for. The implementation leaves such places empty, and draws up to
+    one sample more of every bin.
 
     Without probabilities, the hardness is the logistic function of the average decision function,
     and decision functions are averaged.
