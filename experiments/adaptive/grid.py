@@ -4,9 +4,9 @@
     python -m experiments.adaptive.grid report [STORE] [BASELINES]
 
 `run` fills a store with the results of ``rectifold bench run`` with these methods (``-m
-GMR-adaptive,GMR-ensemble,Subsampling,Bagging``), except for the seconds, in half the time: the
-first three methods choose from the same fits, so one search serves all. Interrupted runs resume
-when called again.
+GMR-adaptive,GMR-ensemble,Vote,Subsampling,Bagging``), except for the seconds, in less than half the
+time: the first four methods choose from the same fits, so one search serves all. Interrupted runs
+resume when called again.
 
 `report` reads that store and the one of the paper's methods, and prints Markdown: for each method
 the average rank among the paper's 18 baselines, no sampling and itself; the mean gain over no
@@ -44,6 +44,8 @@ SETS = (
 )
 #: The paper's 18 baselines and no sampling.
 OTHERS = [name for name in METHODS if name != "GMR"]
+#: What is compared with no sampling.
+STUDIED = ("GMR-adaptive", "GMR-ensemble", "Vote", "Subsampling", "Bagging")
 #: Losses in AUPRC above this are counted.
 LOSS = 0.01
 
@@ -62,16 +64,20 @@ def fit_all(tasks: dict[str, Task], classifier: Entry) -> list[dict]:
         models = {name: wrap(name) for name in tasks}
         if "GMR-ensemble" in models:
             search = explore(models["GMR-ensemble"], X, y, {})
-            models["GMR-ensemble"]._select(search)
-            if "GMR-adaptive" in models:
-                models["GMR-adaptive"]._select(search)
-            if "Subsampling" in models:
-                alone = replace(
-                    search,
-                    candidates=search.candidates[:1],
-                    trials=[row[:1] for row in search.trials],
-                )
-                models["Subsampling"]._select(alone)
+            without = replace(
+                search,
+                candidates=search.candidates[:1],
+                trials=[row[:1] for row in search.trials],
+            )
+            alone = replace(without, task=replace(search.task, voter=None, weights=(0.0,)))
+            for name, one in {
+                "GMR-ensemble": search,
+                "GMR-adaptive": search,
+                "Vote": without,
+                "Subsampling": alone,
+            }.items():
+                if name in models:
+                    models[name]._select(one)
         rows = []
         for name, model in models.items():
             if not hasattr(model, "classes_"):
@@ -82,9 +88,9 @@ def fit_all(tasks: dict[str, Task], classifier: Entry) -> list[dict]:
 
 
 def run(store: str, home: str, *names: str) -> None:
-    """Run the fits that have no result yet, small data sets first."""
+    """Run the fits that have no result yet: seed by seed, small data sets first."""
     sources = paper_sources(names or SETS, home)
-    grid = Grid(sources, methods=list(EXTRA_METHODS.values()))
+    grid = Grid(sources, methods=[EXTRA_METHODS[name] for name in STUDIED])
     kept = Store(store)
     with kept.writing():
         done = kept.keys()
@@ -94,7 +100,8 @@ def run(store: str, home: str, *names: str) -> None:
                 if task.key(classifier) not in done:
                     cell = cells.setdefault((task.source.name, task.seed, classifier.name), {})
                     cell[task.method.name] = task
-        jobs = (delayed(fit_all)(cell, CLASSIFIERS[key[2]]) for key, cell in cells.items())
+        order = sorted(cells, key=lambda key: grid.seeds.index(key[1]))
+        jobs = (delayed(fit_all)(cells[key], CLASSIFIERS[key[2]]) for key in order)
         for rows in Parallel(n_jobs=-1, return_as="generator_unordered")(jobs):
             for row in rows:
                 kept.add(row)
@@ -145,7 +152,7 @@ def contrasts(frame: pd.DataFrame, names: list[str], other: str) -> None:
 def report(store: str = str(RESULTS / "adaptive"), baselines: str = str(RESULTS / "paper")) -> None:
     """Print the comparison of the results of both stores."""
     frame, _ = newest(pd.concat([Store(baselines).read(), Store(store).read()]))
-    names = [name for name in EXTRA_METHODS if name in set(frame["method"])]
+    names = [name for name in STUDIED if name in set(frame["method"])]
     shared = compare_methods(frame, *OTHERS, *names)
     # The same cells for every method, so that rows of the table are comparable.
     cells = frame.set_index(["dataset", "classifier", "seed"]).index.isin(shared.cells)
@@ -172,7 +179,7 @@ def report(store: str = str(RESULTS / "adaptive"), baselines: str = str(RESULTS 
     print()
     contrasts(frame, names, "None")
     for other in ("Bagging", "Subsampling"):
-        contrasts(frame, [name for name in names if name.startswith("GMR")], other)
+        contrasts(frame, [name for name in names if name not in ("Bagging", "Subsampling")], other)
     print("\nAUPRC, averaged over classifiers:\n")
     columns = ["None", *names]
     means = (
