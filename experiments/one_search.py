@@ -51,7 +51,8 @@ def fit_together(tasks: Mapping[str, Task], classifier: Entry) -> list[dict]:
     X, y = prepared.X_train, prepared.y_train
 
     def wrap(name: str) -> Any:
-        return EXTRA_METHODS[name].wrap(classifier.make(task.seed), task.seed)
+        model = classifier.make(task.seed)
+        return model if name == "None" else EXTRA_METHODS[name].wrap(model, task.seed)
 
     with threadpool_limits(limits=1):
         models = {name: wrap(name) for name in tasks}

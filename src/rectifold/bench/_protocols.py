@@ -29,6 +29,8 @@ class Protocol:
     raw: bool = False
     #: Classifiers that have the parameter `class_weight` get "balanced".
     class_weight: bool = False
+    #: The share of the minority samples of the training split that get the label of the majority.
+    mislabelled: float = 0.0
 
 
 #: Split first; scaling and samplers are fitted on the training split alone.
@@ -45,6 +47,7 @@ PROTOCOLS = {
     "raw-before-split": Protocol(leaks=True, raw=True),
     "class-weight": Protocol(class_weight=True),
     "class-weight-before-split": Protocol(leaks=True, class_weight=True),
+    "mislabelled": Protocol(mislabelled=0.1),
 }
 
 TEST_SHARE = 0.2
@@ -104,8 +107,9 @@ def prepare(data: Data, sampler: Any, seed: int, protocol: str) -> Split:
     else:
         train, test = _split(y, seed)
         X_train, X_test = (X[train], X[test]) if raw else standardize(X, train, test)
-        before, y_test = _counts(y[train]), y[test]
-        X_train, y_train, seconds = _resample(sampler, X_train, y[train])
+        y_train, y_test = _mislabel(y[train], rules.mislabelled, seed), y[test]
+        before = _counts(y_train)
+        X_train, y_train, seconds = _resample(sampler, X_train, y_train)
         after = _counts(y_train)
     if raw or rules.leaks:
         scaler = StandardScaler()
@@ -117,6 +121,15 @@ def _split(y: Ints, seed: int) -> tuple[Ints, Ints]:
     indices = np.arange(len(y))
     train, test = train_test_split(indices, test_size=TEST_SHARE, stratify=y, random_state=seed)
     return train, test
+
+
+def _mislabel(y: Ints, share: float, seed: int) -> Ints:
+    """Return labels with a share of the minority given the label of the majority at random."""
+    positives = np.flatnonzero(y == 1)
+    drawn = np.random.default_rng(seed).permutation(positives)[: round(share * len(positives))]
+    y = y.copy()
+    y[drawn] = 0
+    return y
 
 
 def _resample(sampler: Any, X: Floats, y: Ints) -> tuple[Floats, Ints, float]:
