@@ -14,10 +14,12 @@ from rectifold.cli.clean import Request, clean_file
 from rectifold.cli.clean_dask import clean_on_cluster
 from rectifold.cli.compare import compare
 from rectifold.cli.errors import UsageError, stoppable
+from rectifold.cli.predict import predict
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
 app.add_typer(bench_app, name="bench")
 app.command()(compare)
+app.command()(predict)
 
 MissingTarget = StrEnum("MissingTarget", ["error", "drop", "keep"])
 ClassWeight = StrEnum("ClassWeight", ["none", "balanced"])

@@ -10,7 +10,8 @@ except ImportError as error:
         "rectifold[dask]."
     ) from error
 
+from rectifold.dask._prediction import predict_proba
 from rectifold.dask._rectification import Rectification
 from rectifold.dask._sampler import GMR
 
-__all__ = ["GMR", "Rectification"]
+__all__ = ["GMR", "Rectification", "predict_proba"]

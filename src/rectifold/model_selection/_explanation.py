@@ -296,8 +296,9 @@ class Explanation:
     def __repr__(self) -> str:
         """Return the samples with the highest probability of `positive` as a small table."""
         n, name = len(self.probabilities), str(plain(self.positive))
+        noun = "sample" if n == 1 else "samples"
         lines = [
-            f"{n:,} samples: {1 - self.vote_weight:.3g} of the classifier and "
+            f"{n:,} {noun}: {1 - self.vote_weight:.3g} of the classifier and "
             f"{self.vote_weight:.3g} of the vote",
             "sample  probability  classifier   vote   of " + name,
         ]

@@ -69,6 +69,15 @@ def order_of_importance(compared: list[dict[str, Any]], n_columns: int) -> Ints:
     return np.argsort(-largest, kind="stable")
 
 
+def differences_between(table: Columns, some: Ints, others: Ints) -> Floats:
+    """Return by how much every column differs between two groups of samples, without signs."""
+    if table.sparse is not None:
+        compared = _compare_sparse(table, some, others)
+    else:
+        compared = [_compare(table.read(at), some, others) for at in range(len(table.names))]
+    return np.abs([one["difference"] for one in compared])
+
+
 def _compare(column: Column, removed: Ints, kept: Ints) -> dict[str, Any]:
     if column.kind == "category":
         return _compare_categories(column, removed, kept)

@@ -1,25 +1,21 @@
 """Render the contents of a report as a single HTML file that works offline."""
 
-import base64
-import gzip
-import hashlib
 import json
 from datetime import date
-from functools import cache
-from importlib.resources import files
 from typing import Any
 
 import numpy as np
 
-from rectifold._core.accuracy import percent
-from rectifold._core.utils import in_unicode
-from rectifold.report._table import shown_label
+from rectifold.report._assets import asset as _asset
+from rectifold.report._assets import compressed, joined, render_template, render_with_scripts
 
 #: The scripts of the page, in the order in which they run, all in one scope but the library.
 _LIBRARY = "echarts.min.js"
 _SCRIPTS = (
+    "unpack.js",
     "data.js",
     "decide.js",
+    "text.js",
     "words.js",
     "theme.js",
     "map.js",
@@ -51,19 +47,14 @@ def render(data: dict[str, Any]) -> str:
     nothing.
     """
     facts, arrays = _packed(data)
-    scripts = [_asset(_LIBRARY), _own_scripts()]
-    return in_unicode(
-        _environment()
-        .get_template("page.html.jinja")
-        .render(
-            data=data,
-            style=_asset("page.css"),
-            scripts=scripts,
-            hashes=[_hash(script) for script in scripts],
-            facts=facts,
-            arrays=arrays,
-            made=date.today().isoformat(),
-        )
+    return render_with_scripts(
+        "page.html.jinja",
+        [_asset(_LIBRARY), joined(_SCRIPTS)],
+        data=data,
+        style=_asset("page.css"),
+        facts=facts,
+        arrays=arrays,
+        made=date.today().isoformat(),
     )
 
 
@@ -72,49 +63,7 @@ def render_summary(data: dict[str, Any], page: str | None) -> str:
 
     `data` needs the keys "title", "summary" and "warnings".
     """
-    template = _environment().get_template("notebook.html.jinja")
-    return in_unicode(template.render(data=data, page=page))
-
-
-@cache
-def _asset(name: str) -> str:
-    return (files("rectifold.report") / "assets" / name).read_text(encoding="utf-8").strip()
-
-
-@cache
-def _own_scripts() -> str:
-    parts = "\n".join(_asset(name) for name in _SCRIPTS)
-    return f'(() => {{\n"use strict";\n{parts}\n}})();'
-
-
-@cache
-def _environment() -> Any:
-    try:
-        from jinja2 import Environment, FunctionLoader, StrictUndefined
-    except ImportError as error:
-        raise ImportError("a report needs Jinja2: pip install 'rectifold[report]'.") from error
-    environment = Environment(
-        autoescape=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        undefined=StrictUndefined,
-        loader=FunctionLoader(_asset),
-    )
-    environment.filters["count"] = lambda number: f"{number:,}"
-    environment.filters["percent"] = _percent
-    environment.filters["share"] = percent
-    environment.filters["label"] = shown_label
-    return environment
-
-
-def _percent(part: float, whole: float) -> str:
-    share = 100 * part / whole if whole else 0.0
-    # 0.0 % would look like none.
-    return f"{share:.1f} %" if share >= 0.05 or not part else "< 0.1 %"
-
-
-def _hash(script: str) -> str:
-    return "sha256-" + base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    return render_template("notebook.html.jinja", data=data, page=page)
 
 
 def _packed(data: dict[str, Any]) -> tuple[str, str]:
@@ -144,7 +93,7 @@ def _packed(data: dict[str, Any]) -> tuple[str, str]:
 
     facts = refer({**data, "points": _quantised(data["points"])})
     text = json.dumps(facts, allow_nan=False, separators=(",", ":"))
-    return _compressed(text.encode()), _compressed(b"".join(parts))
+    return compressed(text.encode()), compressed(b"".join(parts))
 
 
 def _quantised(points: dict[str, Any]) -> dict[str, Any]:
@@ -169,8 +118,3 @@ def _quantised(points: dict[str, Any]) -> dict[str, Any]:
         coded = np.round((np.clip(places, low, high) - low) / step).astype(np.uint16)
     scale = np.column_stack((low, step)).tolist()
     return {**points, "x": coded[:, 0], "y": coded[:, 1], "scale": scale}
-
-
-def _compressed(content: bytes) -> str:
-    # Without a time stamp, so that the same report is the same file.
-    return base64.b64encode(gzip.compress(content, 6, mtime=0)).decode()

@@ -50,7 +50,7 @@ def describe_samples(
         "neighbour_labels": labels.astype(small),
         "n_drawn": n_drawn.tolist(),
         "n_marked": int((record.removed | record.spared)[rows].sum()),
-        "index": _index_labels(record._index, rows, positions),
+        "index": index_labels(record._index, rows, positions),
         "axes": None,
         "note": "With metric='precomputed' samples have no coordinates, so there is no map: pass "
         "embedding=, an array of shape (n_samples, 2).",
@@ -78,7 +78,7 @@ def _neighbour_labels(record: Rectification, rows: Ints) -> tuple[Ints, Ints]:
     return at, record._target.codes[indices[:_MAX_LABELLED]]
 
 
-def _index_labels(index: Any, rows: Ints, positions: Ints | None) -> list[str] | None:
+def index_labels(index: Any, rows: Ints, positions: Ints | None) -> list[str] | None:
     """Return the labels of samples in a pandas index, or None if they are the row numbers."""
     if index is None:
         return None

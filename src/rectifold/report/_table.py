@@ -17,6 +17,8 @@ from rectifold.preprocessing._cells import as_number, factorise, is_missing
 
 #: Maximum number of characters of a cell on the page.
 _MAX_LENGTH = 200
+#: The category of missing values.
+MISSING = "(missing)"
 #: Control characters, and those that change the direction of text.
 _INVISIBLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
@@ -43,6 +45,8 @@ class Columns:
         frame = nw.from_native(X, eager_only=True, pass_through=True)
         #: The table, if it is sparse.
         self.sparse = sparse.csc_array(X, dtype=np.float64) if sparse.issparse(X) else None
+        #: Whether the columns have names of their own.
+        self.has_names = isinstance(frame, nw.DataFrame)
         self._frame: Any = None
         self._array: npt.NDArray[Any] | None = None
         if isinstance(frame, nw.DataFrame):
@@ -159,7 +163,7 @@ def _of_cells(cells: list[Any]) -> Column:
         codes, distinct = factorise(cells)
     except TypeError:  # lists and other values without a hash
         codes, distinct = factorise([str(cell) for cell in cells])
-    words = ["(missing)" if _is_missing(cell) else shown(cell) for cell in distinct]
+    words = [MISSING if _is_missing(cell) else shown(cell) for cell in distinct]
     # Different values can have the same text, and all missing values are one category.
     again, levels = factorise(words)
     return Column("category", codes=again[codes], levels=levels)
