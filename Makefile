@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 SUDO := $(shell test "$$(id -u)" = 0 || echo sudo)
 
 .PHONY: demo test figures test-browser test-slow test-gpu lint bench-gpu bench-speed bench-costs bench-memory \
-	bench-report bench-approximate bench-dask browser docs bench-paper bench-adaptive bench-candidates bench-choosing bench-deep bench-theory bench-unseen clean
+	bench-prediction bench-report bench-approximate bench-dask browser docs bench-paper bench-adaptive bench-candidates bench-choosing bench-deep bench-theory bench-unseen clean
 .DEFAULT_GOAL := demo
 
 demo: $(VENV)/.installed ## Clean the embedded data set and see whether that helps
@@ -19,7 +19,7 @@ test: $(VENV)/.installed ## The default tests; COVERAGE=yes measures what they r
 		$(if $(COVERAGE),--cov --cov-report=term-missing:skip-covered --cov-fail-under=95)
 
 test-browser: browser ## The report's page in a real browser: Debian's chromium
-	$(BIN)/python -m pytest tests/test_page.py -m browser -n auto
+	$(BIN)/python -m pytest tests/test_explanation_page.py tests/test_page.py -m browser -n auto
 
 test-slow: $(VENV)/.installed ## The tests that take minutes: all rows of all 27 data sets
 	$(BIN)/python -m pytest -n auto --dist worksteal -m slow --durations=0
@@ -47,6 +47,9 @@ docs: $(VENV)/.installed ## The site, into build/docs; a warning is an error
 bench-speed: $(VENV)/.installed ## Our search beside the paper's own way, in one run; how both grow
 	$(BIN)/python benchmarks/speed.py
 	$(BIN)/python benchmarks/growth.py
+
+bench-prediction: $(VENV)/.installed ## NeighborVoteClassifier beside scikit-learn's KNeighborsClassifier
+	$(BIN)/python benchmarks/prediction.py --data-home $(DATA)
 
 bench-costs: $(VENV)/.installed ## The constants of the cost model, measured again
 	$(BIN)/python benchmarks/costs.py

@@ -13,9 +13,10 @@ from rectifold._core.utils import Floats, Ints, Matrix
 from rectifold._engines.contract import Proposal
 from rectifold._engines.exact import query_search
 from rectifold._engines.options import GPU, EngineLike
-from rectifold._engines.query_contract import Agreed, Nearest, TrainingIndex
+from rectifold._engines.query_contract import Agreed, Nearest, TrainingIndex, settled
 from rectifold._engines.registry import check_engine, choose_spec
 from rectifold._engines.settle import settle
+from rectifold._engines.threads import Workers
 from rectifold._engines.zero_vectors import SQUARED_DISTANCE, with_candidates
 
 #: Maximum number of queries that are prepared at once.
@@ -40,6 +41,9 @@ class QueryIndex:
 
     It may be used by several threads at once, and is not meant to be stored: built again from the
     same points, it gives the same answers.
+
+    Queries more than about a thousand times farther away than all training samples are compared
+    with all of them, which takes longer.
 
     Parameters
     ----------
@@ -145,12 +149,8 @@ class QueryIndex:
             numbers = np.flatnonzero(~zero)
             values = values[numbers]
         inside = self._index.within_range(values)
-        for row in numbers[~inside].tolist():
-            everything = Proposal(
-                np.array([row]), np.array([0, self._points.n]), np.arange(self._points.n)
-            )
-            yield Nearest(everything.rows, *self._settle(queries, everything))
         if not inside.all():
+            yield from self._compare_with_all(queries, numbers[~inside], n_jobs)
             numbers, values = numbers[inside], values[inside]
         if not len(numbers):
             return
@@ -164,6 +164,19 @@ class QueryIndex:
 
         for found in self._index.search(values, settle_query, n_jobs, certify=certify):
             yield replace(found, rows=numbers[found.rows])
+
+    def _compare_with_all(
+        self, queries: Points, numbers: Ints, n_jobs: int | None
+    ) -> Iterator[Nearest]:
+        """Yield the neighbours of some queries, from the distances to all training samples."""
+        every = np.arange(self._points.n)
+
+        def compare(row: int) -> Nearest:
+            proposal = Proposal(np.array([row]), np.array([0, len(every)]), every)
+            return settled(proposal, partial(self._settle, queries))
+
+        with Workers(n_jobs if len(numbers) > 1 else 1) as workers:
+            yield from workers.map(compare, numbers.tolist())
 
     def _settle(self, queries: Points, proposal: Proposal) -> tuple[Ints, Floats]:
         # Squared distances of queries far beyond the training samples can overflow.
@@ -182,6 +195,6 @@ def _preparation(engine: EngineLike, points: Points) -> Callable[..., TrainingIn
     check_engine(engine)
     if not choose_spec(engine, points).on_device:
         return query_search.prepare
-    from rectifold._engines.gpu import query_search as on_device
+    from rectifold._engines.gpu.query_search import prepare
 
-    return partial(on_device.prepare, device=engine.device if isinstance(engine, GPU) else None)
+    return partial(prepare, device=engine.device if isinstance(engine, GPU) else None)

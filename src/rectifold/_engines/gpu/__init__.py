@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Generator, Iterable, Iterator
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import torch
@@ -16,18 +16,16 @@ from rectifold._engines.exact.index import OTHER, TARGET
 from rectifold._engines.exact.leaves import EMPTY
 from rectifold._engines.gpu import devices
 from rectifold._engines.gpu.certificates import Certifier
-from rectifold._engines.gpu.devices import Budget
+from rectifold._engines.gpu.devices import Budget, to_numpy
 from rectifold._engines.gpu.duplicates import Groups, group
 from rectifold._engines.gpu.leaf_search import Found, Searcher, ordered
 from rectifold._engines.gpu.products import Frame, build
 from rectifold._engines.zero_vectors import search_nonzero, search_targets
 
-AnswerT = TypeVar("AnswerT")
-
 #: Minimum number of slots of a leaf.
 LEAF = 192
 #: Bytes per value that it takes to partition points into leaves.
-_BYTES = 32
+BYTES = 32
 
 
 def propose(
@@ -77,7 +75,7 @@ def propose_among(
         yield from _with_fallback(values, found_device, search)
 
     found = search_targets(points, targets, rows, k, within, among)
-    yield from _in_full_precision(found_device, found)
+    yield from devices.in_full_precision(found_device, found)
 
 
 def _answers(
@@ -92,22 +90,7 @@ def _answers(
         search = partial(_search, values, labels, k, device, str(points.metric), ceiling)
         yield from _with_fallback(values, device, partial(search, only_certify=only_certify))
 
-    return _in_full_precision(device, search_nonzero(points, labels, k, search_all))
-
-
-def _in_full_precision(
-    device: torch.device, answers: Generator[AnswerT, None, None]
-) -> Generator[AnswerT, None, None]:
-    """Yield the answers, and restore torch's precision settings whenever the caller has control."""
-    try:
-        while True:
-            with devices.full_precision(device), torch.inference_mode():
-                answer = next(answers, None)
-            if answer is None:
-                return
-            yield answer
-    finally:
-        answers.close()
+    return devices.in_full_precision(device, search_nonzero(points, labels, k, search_all))
 
 
 def _with_fallback(
@@ -116,7 +99,7 @@ def _with_fallback(
     """Search with the points stored on the device, or on the host if they don't fit there."""
     n = values.shape[0]
     answered = np.zeros(n, dtype=bool)
-    home = devices.storage_device(device, _BYTES * n * (values.shape[1] + 2))
+    home = devices.storage_device(device, BYTES * n * (values.shape[1] + 2))
     host = torch.device("cpu")
     try:
         yield from _unanswered(answered, search(home))
@@ -160,13 +143,13 @@ def _search(
     budget = Budget(device)
     groups = group(devices.to_device(values, home), budget)
     # A class that would leave most slots of its leaf empty gets no leaves of its own.
-    classes = groups.classes(torch.from_numpy(labels).to(home), _slots(k) // 8)
+    classes = groups.classes(torch.from_numpy(labels).to(home), slots(k) // 8)
     frame = _prepare(groups, classes, k, metric, budget)
     order = frame.leaves.order
     scaled_ceiling = ceiling * 4.0**frame.coordinates.exponent if metric == "cosine" else ceiling
     certifier = Certifier(frame, _weights(groups, order), k, scaled_ceiling)
     for places in certifier.certify(small=only_certify):
-        yield Certified(_to_numpy(groups.rows(order[places])[0]))
+        yield Certified(to_numpy(groups.rows(order[places])[0]))
     state = certifier.state
     yield PairCount(state.pairs)
     left = torch.nonzero(~state.certified).ravel()
@@ -177,7 +160,7 @@ def _search(
     for found in searcher.search(left, state.bounds[left]):
         yield PairCount(found.pairs)
         if len(found.certified):
-            yield Certified(_to_numpy(groups.rows(found.certified)[0]))
+            yield Certified(to_numpy(groups.rows(found.certified)[0]))
         yield from _proposals(found, groups, k, frame.budget)
 
 
@@ -215,14 +198,13 @@ def _search_among(
         yield from _proposals(found, groups, k, frame.budget)
 
 
-def _slots(k: int) -> int:
+def slots(k: int) -> int:
     """Return the size of a leaf: more than twice the points needed, and a multiple of a warp."""
     return -(-max(LEAF, 2 * k + 6) // 32) * 32
 
 
 def _prepare(groups: Groups, classes: Tensor, k: int, metric: str, budget: Budget) -> Frame:
-    unit_length = metric == "cosine"
-    frame = build(groups.values, classes, _slots(k), budget, unit_length=unit_length)
+    frame = build(groups.values, classes, slots(k), budget, unit_length=metric == "cosine")
     # With very many features single precision proves nothing.
     return frame if frame.rounding.usable else frame.finer()
 
@@ -248,7 +230,7 @@ def _proposals(
         if part.stop - part.start > 1 and int(sizes[part].sum()) > 2 * budget.numbers:
             raise devices.PieceTooLargeError
         rows, indices, distances = ordered(found.part(part.start, part.stop), groups, k)
-        return _to_numpy(rows), _to_numpy(indices).ravel(), _to_numpy(distances).ravel()
+        return to_numpy(rows), to_numpy(indices).ravel(), to_numpy(distances).ravel()
 
     for _, (rows, indices, distances) in budget.pieces(len(found.points), mean_size, sort):
         offsets = np.arange(len(rows) + 1) * k
@@ -257,7 +239,3 @@ def _proposals(
             offsets = np.concatenate(([0], np.cumsum(real)))[offsets]
             indices, distances = indices[real], distances[real]
         yield Proposal(rows, offsets, indices, distances)
-
-
-def _to_numpy(tensor: Tensor) -> Any:
-    return tensor.cpu().numpy()

@@ -6,7 +6,7 @@ import contextlib
 import numbers
 import threading
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from typing import Any, TypeVar
 
 import numpy as np
@@ -16,6 +16,7 @@ from scipy import sparse
 from rectifold._core.errors import Param, ParameterError
 
 Result = TypeVar("Result")
+Answer = TypeVar("Answer")
 #: Maximum number of values that one operation holds, and the divisor of the free memory that
 #: limits it too.
 _MOST, _PART = 1 << 29, 32
@@ -196,6 +197,11 @@ def to_device(values: Any, device: torch.device) -> torch.Tensor:
     return target
 
 
+def to_numpy(tensor: torch.Tensor) -> Any:
+    """Return a tensor as an array in host memory."""
+    return tensor.cpu().numpy()
+
+
 @contextlib.contextmanager
 def full_precision(device: torch.device) -> Iterator[None]:
     """Compute float32 products on a device in full precision, as the error bounds require.
@@ -205,6 +211,21 @@ def full_precision(device: torch.device) -> Iterator[None]:
     current = torch.cuda.device(device) if device.type == "cuda" else contextlib.nullcontext()
     with current, torch.autocast(device.type, enabled=False), _process_settings():
         yield
+
+
+def in_full_precision(
+    device: torch.device, answers: Generator[Answer, None, None]
+) -> Generator[Answer, None, None]:
+    """Yield the answers, and restore torch's precision settings whenever the caller has control."""
+    try:
+        while True:
+            with full_precision(device), torch.inference_mode():
+                answer = next(answers, None)
+            if answer is None:
+                return
+            yield answer
+    finally:
+        answers.close()
 
 
 #: The number of searches under way in all threads: torch's settings hold for the whole process.

@@ -65,6 +65,11 @@ class Searcher:
     #: The leaves to search.
     which: Tensor
 
+    @property
+    def wanted(self) -> int:
+        """Number of samples that candidates must include: a query may be one of them."""
+        return self.k + self.frame.side.itself
+
     def search(self, places: Tensor, bounds: Tensor) -> Iterator[Found]:
         """Yield results for every place once.
 
@@ -103,7 +108,7 @@ class Searcher:
                 owner = self._hits(places[some], bounds[some])[0]
             except PieceTooLargeError:
                 return True
-            return len(owner) > _CROWD * (self.k + 1) * _SAMPLE
+            return len(owner) > _CROWD * self.wanted * _SAMPLE
 
         ((_, crowded),) = self.frame.budget.pieces(1, 1, estimate)
         return crowded
@@ -112,8 +117,7 @@ class Searcher:
         """Lower bounds to the distance of the k-th nearest point in the nearest leaves."""
         frame = self.frame
         n_leaves = min(n_leaves, len(self.which))
-        # k + 1 points are counted, because the sample itself is among them.
-        if n_leaves * frame.leaves.size <= self.k or not len(places):
+        if n_leaves * frame.leaves.size < self.wanted or not len(places):
             return bounds
         which = self.which.to(frame.device)
 
@@ -127,7 +131,7 @@ class Searcher:
         return torch.cat([lower for _, lower in pieces])
 
     def _kth(self, places: Tensor, leaves: Tensor) -> Tensor:
-        """Return for each query a product that k + 1 points of its `leaves` reach."""
+        """Return for each query a product that the `wanted` points of its `leaves` reach."""
         frame = self.frame
         query, leaf, place = by_leaf(leaves)
         place = functional.pad(place, (0, 1), value=len(leaf))
@@ -135,7 +139,7 @@ class Searcher:
         nearest = queries.new_empty((len(leaf) + 1, frame.leaves.size))
         for some, products in frame.products(queries, blocks_of(query, leaf, len(places))):
             nearest[place[some.pairs]] = products
-        return kth_at_least(nearest[:-1].view(len(places), -1), self.k + 1)
+        return kth_at_least(nearest[:-1].view(len(places), -1), self.wanted)
 
     def _hits(self, places: Tensor, bounds: Tensor) -> tuple[Tensor, Tensor, int]:
         """Return the query and place of each point within the bounds, and the pairs compared."""
@@ -159,13 +163,12 @@ class Searcher:
     def _collected(
         self, places: Tensor, bounds: Tensor
     ) -> tuple[Tensor, Tensor, Tensor, Tensor, int]:
-        """Return points; the owner, index and distance of their neighbours, sorted; and the pairs.
+        """Return queries; the owner, index and distance of their neighbours, sorted; and the pairs.
 
         Ties of the k-th neighbour are included.
         """
         owner, place, pairs = self._hits(places, bounds)
-        order = self.frame.leaves.order
-        points, neighbours = order[places], order[place]
+        points, neighbours = self.frame.side.rows[places], self.frame.leaves.order[place]
         distances = self._distances(points[owner], neighbours)
         # By owner, then by distance.
         by_distance = torch.argsort(distances)
@@ -176,10 +179,10 @@ class Searcher:
 
     def _distances(self, left: Tensor, right: Tensor) -> Tensor:
         """Compute the same distances as `rectifold._engines.settle`, bit for bit."""
-        values = self.frame.coordinates.values
+        queries, values = self.frame.side.values, self.frame.coordinates.values
 
         def squared(part: slice) -> Tensor:
-            difference = values[left[part]] - values[right[part]]
+            difference = queries[left[part]] - values[right[part]]
             squares = (difference * difference).unbind(dim=1)
             return add_columns(difference.new_zeros(len(difference)), squares)
 
@@ -197,16 +200,16 @@ class Searcher:
         rows = torch.cumsum(self.groups.targets[neighbours], 0)
         starts = torch.searchsorted(owner, every)
         before = torch.where(starts > 0, rows[(starts - 1).clamp(min=0)], 0)
-        # k + 1 with the sample itself. If there are fewer, all are kept.
-        last = torch.searchsorted(rows, before + self.k + 1).clamp(max=len(rows) - 1)
+        # If there are fewer, all are kept.
+        last = torch.searchsorted(rows, before + self.wanted).clamp(max=len(rows) - 1)
         farthest = distances[last].masked_fill(owner[last] != every, math.inf)
         return distances <= farthest[owner]
 
     def _certified_or_found(
         self, points: Tensor, owner: Tensor, neighbours: Tensor, distances: Tensor, pairs: int
     ) -> Found:
-        """Certify the points whose neighbours are all of their class."""
-        own = self.classes[points]
+        """Certify the points whose neighbours are all of their class; other queries have none."""
+        own = self.classes[points] if self.frame.side.itself else torch.full_like(points, MIXED)
         enemies = (self.classes[neighbours] != own[owner]) | (distances >= self.ceiling)
         uncertified = own == MIXED
         uncertified[owner[enemies]] = True

@@ -20,7 +20,13 @@ from rectifold._engines.exact.coordinates import (
 from rectifold._engines.exact.leaves import EMPTY
 from rectifold._engines.gpu.devices import Budget
 from rectifold._engines.gpu.leaves import Leaves, partition
-from rectifold._engines.rounding import Rounding, ball_margin, rounding, underflow
+from rectifold._engines.rounding import (
+    Rounding,
+    ball_margin,
+    relative_error,
+    rounding,
+    underflow,
+)
 
 #: Minimum and maximum number of queries of a block, as powers of two.
 _NARROW, _BROAD = 4, 7
@@ -80,6 +86,23 @@ class Coordinates:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Side:
+    """Queries: the points in leaves, with their places as numbers, or others."""
+
+    #: Float64 points, and the one that each query is, or `EMPTY`.
+    values: Tensor
+    rows: Tensor
+    #: Coordinates of each query, with two more columns, and |x|^2.
+    table: Tensor
+    squares: Tensor
+    #: Each query in the coordinates of the leaves, and its squared length there.
+    sketch: Tensor
+    sketch_squares: Tensor
+    #: Whether every query is among the points, and so the nearest to itself.
+    itself: bool
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Frame:
     """Points in leaves, stored on the home device; products are computed on the other one."""
 
@@ -87,16 +110,16 @@ class Frame:
     leaves: Leaves
     #: Coordinates by place, with the two additional columns of a target; see `_engines.rounding`.
     table: Tensor
-    #: |x|^2 by place.
-    squares: Tensor
     rounding: Rounding
-    #: Fraction of its length by which rounding can have moved a point in the sketch of the leaves,
-    #: and its squared length there, by place.
+    #: Fraction of its length by which rounding can have moved a point in the sketch of the leaves.
     blur: float
-    sketch_squares: Tensor
+    #: The directions of the sketch, if it is a projection.
+    basis: Tensor | None
     #: Leaves as right-hand sides of products with a sketch, on the device of products.
     balls: Tensor
     budget: Budget
+    #: The queries: the points themselves, unless replaced by others.
+    side: Side
 
     @property
     def device(self) -> torch.device:
@@ -108,11 +131,16 @@ class Frame:
         """Device that stores the points, and computes everything but products."""
         return self.table.device
 
+    @property
+    def squares(self) -> Tensor:
+        """|x|^2 of each query."""
+        return self.side.squares
+
     def queries(self, places: Tensor, bounds: Tensor | None = None) -> Tensor:
-        """Return points as left-hand sides of products with their bounds, and a row of padding."""
+        """Return queries as left-hand sides of products with their bounds, and a row of padding."""
         squares = self.squares[places]
         within = -squares if bounds is None else self.rounding.clipped(bounds) - squares
-        left = functional.pad(self.table[places], (0, 0, 0, 1))
+        left = functional.pad(self.side.table[places], (0, 0, 0, 1))
         left[:, -2] = functional.pad(within / 2, (0, 1), value=-4 * self.rounding.reach)
         left[:-1, -1] = 1
         return left.to(self.device)
@@ -151,15 +179,15 @@ class Frame:
         radii = self.rounding.above(bounds, squares).clip(min=0).sqrt() + self.blur * squares.sqrt()
         radii = radii * (1 + margin)
         left = torch.empty((len(places), m + 3), dtype=torch.float32, device=self.home)
-        left[:, :m] = self.leaves.sketch[places]
-        left[:, m] = radii.square() - self.sketch_squares[places] * (1 - margin)
+        left[:, :m] = self.side.sketch[places]
+        left[:, m] = radii.square() - self.side.sketch_squares[places] * (1 - margin)
         left[:, m + 1] = 1
         left[:, m + 2] = radii
         return product(left.to(self.device), self.balls[which]) >= 0
 
     def nearest(self, places: Tensor, which: Tensor, count: int) -> Tensor:
         """Return the leaves with the nearest centres, approximately; no proof depends on it."""
-        return self._closest(self.leaves.sketch[places].to(self.device), which, count)
+        return self._closest(self.side.sketch[places].to(self.device), which, count)
 
     def nearest_to_leaves(self, leaves: Tensor, which: Tensor, count: int) -> Tensor:
         """Return for some leaves those of `which` with the nearest centres, approximately."""
@@ -196,17 +224,32 @@ class Frame:
         """Return the same points in float64, with products on the home device."""
         budget = Budget(self.home)
         table, squares = _table(self.coordinates, self.leaves.order, budget, torch.float64)
-        d = self.coordinates.values.shape[1]
-        bounds = rounding(d, True, self.rounding.absolute, float(squares.max()))
+        side, d = replace(self.side, table=table, squares=squares), self.coordinates.values.shape[1]
+        if not self.side.itself:
+            others = replace(self.coordinates, values=self.side.values)
+            left, lengths = _table(others, self.side.rows, budget, torch.float64)
+            side = replace(self.side, table=left, squares=lengths)
+        # Rounding moves no squared length as much as the reach exceeds it.
+        bounds = replace(self.rounding, relative=relative_error(d, True))
         _finish(table, squares, self.leaves.order, bounds)
         return replace(
             self,
             table=table,
-            squares=squares,
             rounding=bounds,
             balls=self.balls.to(self.home),
             budget=budget,
+            side=side,
         )
+
+    def facing(self, values: Tensor) -> "Frame":
+        """Return the same points for float64 queries that are not among them."""
+        others = replace(self.coordinates, values=values)
+        rows = torch.arange(len(values), device=self.home)
+        sketch, _ = _sketch(others, self.basis, self.budget)
+        table, squares = _table(others, rows, self.budget, self.table.dtype)
+        sketch_squares = sketch.double().square().sum(dim=1)
+        side = Side(values, rows, table, squares, sketch, sketch_squares, itself=False)
+        return replace(self, side=side)
 
 
 def product(left: Tensor, right: Tensor) -> Tensor:
@@ -215,16 +258,25 @@ def product(left: Tensor, right: Tensor) -> Tensor:
 
 
 def build(
-    values: Tensor, classes: Tensor, size: int, budget: Budget, *, unit_length: bool
+    values: Tensor,
+    classes: Tensor,
+    size: int,
+    budget: Budget,
+    *,
+    unit_length: bool,
+    farthest: float = 0.0,
 ) -> Frame:
     """Convert float64 points to float32 coordinates, in leaves of `size` slots.
 
     The device of `values` is the home device, and that of `budget` computes products. Points of
-    unit length are not centred.
+    unit length are not centred. `farthest` is the largest squared length of queries that are not
+    among the points.
     """
     d = values.shape[1]
     coordinates = _fit_coordinates(values, unit_length=unit_length)
-    sketch, squares, blur = _sketch(coordinates, budget)
+    basis = _basis(coordinates) if d > WIDE else None
+    sketch, squares = _sketch(coordinates, basis, budget)
+    blur = blur_of(d, None if basis is None else PROJECTIONS)
     leaves = partition(sketch, blur * squares.sqrt(), classes, size, budget)
     del sketch
     if d <= WIDE:
@@ -235,19 +287,20 @@ def build(
     else:
         table, squares = _table(coordinates, leaves.order, budget, torch.float32)
     squares = squares.masked_fill(leaves.order == EMPTY, 0.0)
-    bounds = rounding(d, False, underflow(d, coordinates.exponent), float(squares.max()))
+    largest = max(float(squares.max()), farthest)
+    bounds = rounding(d, False, underflow(d, coordinates.exponent), largest)
     sketch_squares = leaves.sketch.double().square().sum(dim=1)
     _finish(table, squares, leaves.order, bounds)
     return Frame(
         coordinates=coordinates,
         leaves=leaves,
         table=table,
-        squares=squares,
         rounding=bounds,
         blur=blur,
-        sketch_squares=sketch_squares,
+        basis=basis,
         balls=leaves.balls.to(budget.device),
         budget=budget,
+        side=Side(values, leaves.order, table, squares, leaves.sketch, sketch_squares, itself=True),
     )
 
 
@@ -270,13 +323,14 @@ def _fit_coordinates(values: Tensor, *, unit_length: bool) -> Coordinates:
     return Coordinates(values, centre, min(max(LARGEST - math.frexp(largest)[1], -1000), 1000))
 
 
-def _sketch(coordinates: Coordinates, budget: Budget) -> tuple[Tensor, Tensor, float]:
-    """Return coordinates in which no distance is larger, squared lengths, and relative rounding.
+def _sketch(
+    coordinates: Coordinates, basis: Tensor | None, budget: Budget
+) -> tuple[Tensor, Tensor]:
+    """Return coordinates in which no distance is larger, and squared lengths.
 
     The coordinates of wide points are projected on an orthonormal basis.
     """
     n, d = coordinates.values.shape
-    basis = _basis(coordinates) if d > WIDE else None
 
     def project(part: slice) -> tuple[Tensor, Tensor]:
         points = coordinates.of(part).float()
@@ -285,7 +339,7 @@ def _sketch(coordinates: Coordinates, budget: Budget) -> tuple[Tensor, Tensor, f
 
     parts: Any = [result for _, result in budget.pieces(n, 8 * d, project)]
     sketch, squares = (torch.cat(part) for part in zip(*parts, strict=True))
-    return sketch, squares, blur_of(d, None if basis is None else PROJECTIONS)
+    return sketch, squares
 
 
 def _basis(coordinates: Coordinates) -> Tensor:
