@@ -331,7 +331,6 @@ _CHOSEN = {
     "`RectifiedClassifier`": "GMR-adaptive",
     "`RectifiedClassifier(ensemble=10)`": "GMR-ensemble",
     "`RectifiedClassifier(param_grid=())`, no cleaning": "Vote",
-    "the same ensemble without vote and cleaning": "Subsampling",
     "bagging, 10 fits": "Bagging",
 }
 
@@ -405,9 +404,9 @@ def prediction_speed() -> str:
     summary, runs = report["summary"], report["runs"]
     return (
         f"On creditcard, {report['queries']:,} samples are predicted by "
-        f"{report['training_samples']:,} with one view and 15 neighbours {summary['ratio']:.0f} times "
-        "faster than by scikit-learn's `KNeighborsClassifier` with the same votes (largest difference "
-        f"{summary['largest_difference']:.0e}), and with the three views of the default "
+        f"{report['training_samples']:,} with one view and 15 neighbours {summary['ratio']:.0f} "
+        "times faster than by scikit-learn's `KNeighborsClassifier` with the same votes (largest "
+        f"difference {summary['largest_difference']:.0e}), and with the three views of the default "
         f"{summary['ratio_of_the_default']:.0f} times faster than by that one vote; on "
         f"{report['cores']} cores (`make bench-prediction`). The pickle has "
         f"{runs['default']['pickle_to_float32_data']:.2f} times the size of the features in single "

@@ -6,8 +6,8 @@ inside the training data, and cleans only if the classifier gains.
 """
 
 # %%
-# It wraps a classifier. A tree on noisy labels is a case in which cleaning may help. The vote of the
-# neighbours is turned off first, to look at cleaning alone.
+# It wraps a classifier. A tree on noisy labels is a case in which cleaning may help. The vote of
+# the neighbours is turned off first, to look at cleaning alone.
 
 from sklearn.datasets import make_classification
 from sklearn.model_selection import train_test_split
@@ -71,8 +71,8 @@ print(model.rectification_)
 # Ensembles
 # ---------
 #
-# The fits of the folds have been made anyway. ``ensemble=10`` averages ten of them, cleaned in
-# different ways. Averaging alone helps a tree a lot, so bagging stands beside it as a control.
+# ``ensemble=10`` averages ten fits on bootstrap samples of the cleaned data. Averaging alone helps
+# a tree a lot, so bagging stands beside it as a control.
 
 from sklearn.ensemble import BaggingClassifier
 
@@ -80,12 +80,10 @@ ensemble = RectifiedClassifier(tree, ensemble=10, vote_weight=0).fit(X_train, y_
 bagging = BaggingClassifier(tree, n_estimators=10, random_state=0).fit(X_train, y_train)
 print(f"bagging      {score(bagging):.3f}")
 print(f"ensemble     {score(ensemble):.3f}")
-members = pd.DataFrame(ensemble.cv_results_)
-members.loc[members.chosen, ["setting", "n_estimators"]]
 
 # %%
-# Here averaging explains all that the ensemble gains over one tree: bagging is as good without any
-# cleaning. :doc:`/docs/guide/choosing` has both on many data sets, with these controls.
+# Most of what the ensemble gains over one tree is averaging. :doc:`/docs/guide/choosing` has both
+# on many data sets, with these controls.
 #
 # With the vote of the neighbours
 # -------------------------------
@@ -102,8 +100,8 @@ pd.DataFrame(fused.cv_results_)[["setting", "vote_weight", "gain", "gain_without
 # ------------------------------
 #
 # Logistic regression separates these tumours nearly without error. Neither the vote nor a setting
-# gains beyond its error, so none is chosen, and the classifier is the same as without `RectifiedClassifier`. In a pipeline, the scaler
-# comes first.
+# gains beyond its error, so none is chosen, and the classifier is the same as without
+# `RectifiedClassifier`. In a pipeline, the scaler comes first.
 
 from sklearn.datasets import load_breast_cancer
 from sklearn.linear_model import LogisticRegression
@@ -111,8 +109,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 X, y = load_breast_cancer(return_X_y=True)
-calm = make_pipeline(
-    StandardScaler(), RectifiedClassifier(LogisticRegression(max_iter=1000))
-).fit(X, y)
+calm = make_pipeline(StandardScaler(), RectifiedClassifier(LogisticRegression(max_iter=1000))).fit(
+    X, y
+)
 print("best parameters:", calm[-1].best_params_, "weight of the vote:", calm[-1].vote_weight_)
 pd.DataFrame(calm[-1].cv_results_)[["setting", "vote_weight", "gain", "gain_se"]].round(4)

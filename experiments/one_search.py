@@ -1,7 +1,7 @@
 """Fit methods that choose from the same fits with one search, which gives the same results.
 
-GMR-ensemble, GMR-adaptive, Vote and Subsampling are RectifiedClassifier with other parameters: the
-search of GMR-ensemble has the fits of all.
+GMR-adaptive, GMR-ensemble and Vote are RectifiedClassifier with other parameters: the search of
+GMR-adaptive has the fits that all choose from.
 """
 
 import warnings
@@ -21,7 +21,7 @@ from rectifold.model_selection._registry import EXTRA_METHODS, Entry
 from rectifold.model_selection._search import explore
 
 #: The methods that one search serves.
-TOGETHER = ("GMR-ensemble", "GMR-adaptive", "Vote", "Subsampling")
+TOGETHER = ("GMR-adaptive", "GMR-ensemble", "Vote")
 
 
 def run_together(grid: Grid, store: Store, *, n_jobs: int = -1) -> None:
@@ -57,14 +57,13 @@ def fit_together(tasks: Mapping[str, Task], classifier: Entry) -> list[dict]:
     with threadpool_limits(limits=1):
         models = {name: wrap(name) for name in tasks}
         if any(name in models for name in TOGETHER):
-            search = explore(wrap("GMR-ensemble"), X, y, {})
+            search = explore(wrap("GMR-adaptive"), X, y, {})
             without = replace(
                 search,
                 candidates=search.candidates[:1],
                 trials=[row[:1] for row in search.trials],
             )
-            alone = replace(without, task=replace(search.task, voter=None, weights=(0.0,)))
-            for name, one in zip(TOGETHER, (search, search, without, alone), strict=True):
+            for name, one in zip(TOGETHER, (search, search, without), strict=True):
                 if name in models:
                     models[name]._select(one)
         rows = []

@@ -4,7 +4,7 @@
     python -m experiments.adaptive.grid report [STORE] [BASELINES]
 
 `run` fills a store with the results of ``rectifold bench run`` with these methods (``-m
-GMR-adaptive,GMR-ensemble,Vote,Subsampling,Bagging``), except for the seconds, in less than half the
+GMR-adaptive,GMR-ensemble,Vote,Bagging``), except for the seconds, in less than half the
 time (`experiments.one_search`). Interrupted runs resume when called again.
 
 `report` reads that store and the one of the paper's methods, and prints Markdown: for each method
@@ -38,7 +38,7 @@ SETS = (
 #: The paper's 18 baselines and no sampling.
 OTHERS = [name for name in METHODS if name != "GMR"]
 #: What is compared with no sampling.
-STUDIED = ("GMR-adaptive", "GMR-ensemble", "Vote", "Subsampling", "Bagging")
+STUDIED = ("GMR-adaptive", "GMR-ensemble", "Vote", "Bagging")
 #: The protocol with label noise, and its classifiers.
 MISLABELLED, QUICK = "mislabelled", ("DT", "SVM", "KNN", "LR", "XGB")
 #: Losses in AUPRC above this are counted.
@@ -150,8 +150,7 @@ def report(store: str = str(RESULTS / "adaptive"), baselines: str = str(RESULTS 
         print(f"| {' | '.join(line)} |")
     print()
     contrasts(frame, names, "None")
-    for other in ("Bagging", "Subsampling"):
-        contrasts(frame, [name for name in names if name not in ("Bagging", "Subsampling")], other)
+    contrasts(frame, [name for name in names if name != "Bagging"], "Bagging")
     label_noise(frame)
     print("\nAUPRC, averaged over classifiers:\n")
     columns = ["None", *names]

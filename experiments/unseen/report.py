@@ -24,7 +24,7 @@ COMPARED = (
     *(NONE, ONE_FIT, ENSEMBLE),
     *("ClassWeights", "BalancedBagging", "SelfPacedEnsemble"),
     *("BalancedRandomForest", "EasyEnsemble", "RUSBoost"),
-    *("Bagging", "Subsampling", "Vote", "Chooser", "Fused-RF", "Fused-LR"),
+    *("Bagging", "Vote", "Chooser", "Fused-RF", "Fused-LR"),
 )
 FITTED = CLASSIFIERS | EXTRA_CLASSIFIERS
 #: Losses in AUPRC above this are counted.

@@ -30,22 +30,16 @@ _NAME_WIDTH = 17
 def describe_model(model: Any, classifier: str, sizes: dict[str, int]) -> dict[str, Any]:
     """Return what was fitted and chosen, and the estimated gain."""
     results = model.cv_results_
-    chosen = np.flatnonzero(results["chosen"])
-    # The settings of an ensemble have gains of their own, of single classifiers.
-    single = chosen[0] if len(model.estimators_) == 1 else None
-    settings = {results["setting"][at]: int(results["n_estimators"][at]) for at in chosen.tolist()}
-    gain, error = (
-        None if single is None else float(results[name][single]) for name in ("gain", "gain_se")
-    )
+    chosen = int(np.flatnonzero(results["chosen"])[0])
     return {
         "classifier": classifier,
         "classes": [{"label": label, "rows": rows} for label, rows in sizes.items()],
-        "settings": settings,
+        "setting": results["setting"][chosen],
         "vote_weight": float(model.vote_weight_),
         # With a weight that was set, settings are compared by cleaning alone.
         "gain_over": "the classifier alone" if model.vote_weight == "auto" else "no cleaning",
-        "gain": _number(gain),
-        "gain_se": _number(error),
+        "gain": _number(results["gain"][chosen]),
+        "gain_se": _number(results["gain_se"][chosen]),
         "scoring": str(model.scoring),
     }
 
@@ -75,7 +69,7 @@ def show_result(result: dict[str, Any], features: pd.DataFrame) -> None:
     facts = {
         "trained on": f"{result['rows_train']:,} rows with {result['features']} features: {counts}",
         "classifier": visible(result["classifier"]),
-        "cleaning": _cleaning(result["settings"]),
+        "cleaning": _cleaning(result["setting"]),
         "vote weight": _vote(result["vote_weight"]),
         "estimated gain": _gain(result),
     }
@@ -120,11 +114,8 @@ def show_result(result: dict[str, Any], features: pd.DataFrame) -> None:
         _fact(out, "" if i else "written", line)
 
 
-def _cleaning(settings: dict[str, int]) -> str:
-    if len(settings) == 1 and next(iter(settings.values())) == 1:
-        (name,) = settings
-        return "none" if name == "None" else visible(name)
-    return ", ".join(f"{count} x {visible(name)}" for name, count in settings.items())
+def _cleaning(setting: str) -> str:
+    return "none" if setting == "None" else visible(setting)
 
 
 def _vote(weight: float) -> str:

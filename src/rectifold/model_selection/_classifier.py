@@ -19,15 +19,8 @@ from rectifold.model_selection._gains import Outcome, Search
 from rectifold.model_selection._predictions import average, predicted_labels
 from rectifold.model_selection._refit import fit_voter, refit, results_table
 from rectifold.model_selection._scorers import SOFT, scorer_for
-from rectifold.model_selection._search import explore, sampler_of, slack
-from rectifold.model_selection._selection import (
-    allocate,
-    averaging_hurts,
-    best_fusion,
-    best_weight,
-    eliminate,
-    ensemble_outcome,
-)
+from rectifold.model_selection._search import explore, sampler_of
+from rectifold.model_selection._selection import best_fusion, eliminate
 from rectifold.posterior import reweighted
 
 
@@ -89,18 +82,16 @@ class RectifiedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     scoring : str or callable, default="average_precision"
         The score to compare settings by, as in scikit-learn. If a metric given by its name needs a
         positive class, that is the smallest class. A function of (estimator, X, y) is averaged
-        over folds; an ensemble needs a scorer made by :func:`sklearn.metrics.make_scorer`.
+        over folds.
 
     min_gain_se : float, default=1.0
         Number of standard errors that a gain must exceed: that of the vote over the classifier
         alone, and that of cleaning over no cleaning. 0 chooses what has the highest score.
 
     ensemble : int, default=None
-        None fits one classifier on all samples, with the setting that was chosen. An int m
-        averages m of the classifiers that were fitted on the folds, with the settings that are
-        best together, and fuses the average with the vote. The predicted label is that of the
-        highest average. If averaging itself costs this estimator more than `min_gain_se` standard
-        errors, one classifier is fitted.
+        None fits one classifier on all samples, with the setting that was chosen. An int m fits
+        m classifiers on bootstrap samples of the cleaned data, drawn from every class by itself,
+        and fuses their average with the vote. The predicted label is that of the highest average.
 
     correct_posterior : bool, default=False
         Correct the probabilities of the classifier for the samples removed
@@ -135,8 +126,7 @@ class RectifiedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         The class labels.
 
     sampler_ : GMR or None
-        The chosen setting, fitted on all training samples; None if nothing was cleaned. With an
-        ensemble, the setting that cleaned most members.
+        The chosen setting, fitted on all training samples; None if nothing was cleaned.
 
     estimator_ : classifier
         The fitted classifier; with an ensemble its first member.
@@ -174,8 +164,7 @@ class RectifiedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         - ``gain_se``: the standard error of the gain;
         - ``gain_without_vote``: the gain with a weight of 0;
         - ``rank_test_score``: the rank by ``gain``, 1 is best;
-        - ``chosen``: whether it was chosen;
-        - ``n_estimators``: how many of `estimators_` were fitted with it.
+        - ``chosen``: whether it was chosen.
 
     rectification_ : Rectification or None
         The record of `sampler_`: for every training sample the decision and the reason.
@@ -213,9 +202,6 @@ class RectifiedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     ``GMR(gamma=0)``, ``GMR()``, ``GMR(alpha=0.7, beta=0.5, gamma=0.3)``, and ``GMR(gamma=0)``
     followed by random over-sampling. None of them gains if it is always used;
     :doc:`the guide </docs/guide/choosing>` has the reason for each.
-
-    An ensemble divides its members among settings by greedy forward selection on the out-of-fold
-    predictions, starting with a quarter of members without cleaning.
 
     For the vote, a fitted model keeps the encoded features of the training data in single
     precision, unless its weight is 0, and no other copy of `X`. Sample weights are passed to the
@@ -312,18 +298,11 @@ class RectifiedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
 
     def _select(self, search: Search) -> None:
         """Choose candidates by the trials of a search, fit them, and set the attributes."""
-        gains, chosen, weight = None, [0], search.task.weights[0]
+        gains, chosen, weight = None, 0, search.task.weights[0]
         if search.folds:
-            search, _, gains = eliminate(search, slack(self.ensemble))
-            if self.ensemble is None or averaging_hurts(search, self.min_gain_se):
-                best, weight = best_fusion(gains, self.min_gain_se)
-                chosen = [best]
-                outcome = Outcome.of(search, best)
-            else:
-                chosen = allocate(search, self.ensemble)
-                outcome = ensemble_outcome(search, chosen)
-                weight = best_weight(search, outcome, self.min_gain_se)
-        final = refit(search, chosen)
+            search, _, gains = eliminate(search)
+            chosen, weight = best_fusion(gains, self.min_gain_se)
+        final = refit(search, chosen, self.ensemble, self.n_jobs)
         self.classes_ = search.target.classes
         self.best_params_ = final.candidate.setting
         self.sampler_ = final.sampler
@@ -335,12 +314,12 @@ class RectifiedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         # Maps decision values to probabilities; None without fusion.
         self._scale: float | None = None
         if search.task.voter is not None:
-            self._scale = outcome.scale if search.folds else 1.0
+            self._scale = Outcome.of(search, final.position).scale if search.folds else 1.0
         self.n_fits_ = final.n_fits
         for name in ("n_features_in_", "feature_names_in_"):
             if hasattr(self.estimator_, name) and not hasattr(self, name):
                 setattr(self, name, getattr(self.estimator_, name))
-        self.cv_results_ = results_table(search.candidates, gains, final.chosen, weight)
+        self.cv_results_ = results_table(search.candidates, gains, final.position, weight)
         self._print_choice()
 
     def _print_choice(self) -> None:
@@ -353,10 +332,8 @@ class RectifiedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
                     f"(standard error {error:.4f})"
                 )
         if self.verbose:
-            counts = zip(results["setting"], results["n_estimators"], strict=True)
-            several = len(self.estimators_) > 1
-            names = [f"{n} x {name}" if several else name for name, n in counts if n]
-            print(f"[rectifold] chosen: {', '.join(names)}, vote {self.vote_weight_:g}")
+            (name,) = results["setting"][results["chosen"]]
+            print(f"[rectifold] chosen: {name}, vote {self.vote_weight_:g}")
 
     def predict(self, X: Any) -> Any:
         """Predict class labels.

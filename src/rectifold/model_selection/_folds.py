@@ -33,18 +33,14 @@ class Fold:
     number: int
 
 
-def make_folds(
-    cv: Any, X: Any, target: Target, groups: Any, *, ensemble: int | None, random_state: Any
-) -> list[Fold]:
+def make_folds(cv: Any, X: Any, target: Target, groups: Any, *, random_state: Any) -> list[Fold]:
     """Return the folds of all repeats, or raise an error if one can't be trained on.
 
-    An int `cv` is repeated until there are `ensemble` folds.
+    An int `cv` is repeated if the smallest class has fewer than `SMALL` samples.
     """
     if isinstance(cv, numbers.Integral):
         n_splits = _n_splits(int(cv), target)
         n_repeats = REPEATS if target.sizes.min() < SMALL else 1
-        if ensemble is not None:
-            n_repeats = -(-ensemble // n_splits)
         kind = StratifiedKFold if groups is None else StratifiedGroupKFold
         seeds = check_random_state(random_state).randint(2**31 - 1, size=n_repeats)
         splitters = [kind(n_splits, shuffle=True, random_state=int(seed)) for seed in seeds]
@@ -57,15 +53,6 @@ def make_folds(
     ]
     if not splits:
         raise ParameterError("{} yields no folds: it must yield at least one.", Param("cv"))
-    if ensemble is not None and len(splits) < ensemble:
-        raise ParameterError(
-            "{} needs as many folds, and {} yields {}: raise {}, or lower {}.",
-            Param("ensemble", ensemble),
-            Param("cv"),
-            str(len(splits)),
-            Param("cv"),
-            Param("ensemble"),
-        )
     folds = [Fold(*split, number) for number, split in enumerate(splits)]
     for fold in folds:
         missing = np.setdiff1d(target.codes, target.codes[fold.train])

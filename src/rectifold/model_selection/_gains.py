@@ -81,15 +81,15 @@ class FusedGains(Gains):
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """The predictions of one candidate, or of an ensemble, for the test samples of the folds."""
+    """The predictions of a candidate for the test samples of the folds."""
 
     search: Search
     #: For every fold; None if it was not tried.
     predictions: Sequence[Predictions | None]
     #: The scores of these predictions without votes, for every fold.
     scores: Floats
-    #: The position of the candidate; None of an ensemble.
-    candidate: int | None = None
+    #: The position of the candidate.
+    candidate: int
 
     @classmethod
     def of(cls, search: Search, candidate: int) -> "Outcome":
@@ -131,9 +131,6 @@ class Outcome:
         for repeat in np.unique(repeats).tolist():
             now = np.flatnonzero(repeats == repeat).tolist()
             if any(self.predictions[number] is None for number in now):
-                continue
-            if self.candidate is None:
-                scores[repeat] = self._score_together(now, weight)
                 continue
             key = self.candidate, repeat, weight, self.scale
             if key not in self.search.known:

@@ -5,12 +5,22 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from joblib import Parallel, delayed
 from scipy.stats import rankdata
 from sklearn.base import clone
+from sklearn.utils import resample as sklearn_resample
 
+from rectifold._core.utils import Ints
 from rectifold.model_selection._candidates import NO_CLEANING, Candidate
 from rectifold.model_selection._gains import FusedGains, Search
-from rectifold.model_selection._trials import Fit, class_sizes, fit_prepared, resample
+from rectifold.model_selection._trials import (
+    LARGEST_SEED,
+    Fit,
+    Task,
+    class_sizes,
+    fit_prepared,
+    resample,
+)
 from rectifold.neighbors import NeighborVoteClassifier
 from rectifold.progress import muted
 from rectifold.sampler import GMR
@@ -18,33 +28,25 @@ from rectifold.sampler import GMR
 
 @dataclass(frozen=True, eq=False)
 class Refit:
-    """The chosen candidates, fitted."""
+    """The chosen candidate, fitted."""
 
-    #: With an ensemble, the one that cleaned most members.
     candidate: Candidate
+    #: Its position.
+    position: int
     #: The candidate fitted on all training samples; None for no cleaning.
     sampler: GMR | None
+    #: One classifier, or the members of an ensemble.
     fits: list[Fit]
-    #: The position of the candidate of each fit.
-    chosen: list[int]
     #: Number of classifiers fitted by the search and here.
     n_fits: int
 
 
-def refit(search: Search, chosen: list[int]) -> Refit:
-    """Fit the chosen candidate on all training samples, or collect the members of an ensemble.
-
-    `chosen` has the position of the candidate of every classifier.
-    """
-    task, candidates = search.task, search.candidates
+def refit(search: Search, position: int, ensemble: int | None, n_jobs: int | None) -> Refit:
+    """Fit the chosen candidate on all training samples, or an ensemble on bootstrap samples."""
+    task = search.task
     n_fits = sum(trial.is_new_fit for row in search.trials for trial in row if trial is not None)
-    cleaning = [position for position in chosen if candidates[position].params is not None]
-    candidate = candidates[max(cleaning, key=cleaning.count) if cleaning else 0]
+    candidate = search.candidates[position]
     sampler, kept = _clean(search, candidate)
-    if len(chosen) > 1:
-        trials = [row[position] for row, position in zip(search.trials, chosen, strict=False)]
-        members = [trial.fit for trial in trials if trial is not None and trial.fit is not None]
-        return Refit(candidate, sampler, members, chosen, n_fits)
     if not class_sizes(task.y[kept], task.classes).all():
         warnings.warn(
             f"{candidate.name} keeps no sample of a class when all training samples are cleaned: "
@@ -52,15 +54,35 @@ def refit(search: Search, chosen: list[int]) -> Refit:
             UserWarning,
             stacklevel=5,
         )
-        chosen, candidate = [0], NO_CLEANING
+        position, candidate = 0, NO_CLEANING
         sampler, kept = _clean(search, candidate)
-    prepared = resample(candidate, task.X, task.y, task.fit_params, kept, task.seed)
-    # The estimator keeps its own seed.
-    fit = fit_prepared(task, prepared, task.y, None)
-    return Refit(candidate, sampler, [fit], chosen, n_fits + 1)
+    if ensemble is None:
+        # The estimator keeps its own seed.
+        fits = [_fit(task, candidate, kept, task.seed, None)]
+    else:
+        seeds = [None if task.seed is None else task.seed + i for i in range(ensemble)]
+        fits = Parallel(n_jobs=n_jobs)(
+            delayed(_fit_member)(task, candidate, kept, seed) for seed in seeds
+        )
+    return Refit(candidate, position, sampler, fits, n_fits + len(fits))
 
 
-def _clean(search: Search, candidate: Candidate) -> tuple[GMR | None, Any]:
+def _fit_member(task: Task, candidate: Candidate, kept: Ints, seed: int | None) -> Fit:
+    """Fit a member of an ensemble on a bootstrap sample, drawn from every class by itself."""
+    seed = None if seed is None else seed % LARGEST_SEED
+    drawn = np.sort(sklearn_resample(kept, stratify=task.y[kept], random_state=seed))
+    with muted():
+        return _fit(task, candidate, drawn, seed, seed)
+
+
+def _fit(
+    task: Task, candidate: Candidate, samples: Ints, sampler_seed: int | None, seed: int | None
+) -> Fit:
+    prepared = resample(candidate, task.X, task.y, task.fit_params, samples, sampler_seed)
+    return fit_prepared(task, prepared, task.y, seed)
+
+
+def _clean(search: Search, candidate: Candidate) -> tuple[GMR | None, Ints]:
     """Return the fitted sampler and the indices of the samples that it keeps."""
     task = search.task
     if candidate.params is None:
@@ -82,14 +104,13 @@ def fit_voter(search: Search, weight: float) -> NeighborVoteClassifier | None:
 
 
 def results_table(
-    candidates: list[Candidate], gains: FusedGains | None, chosen: list[int], weight: float
+    candidates: list[Candidate], gains: FusedGains | None, chosen: int, weight: float
 ) -> dict[str, Any]:
     """Return `cv_results_` of RectifiedClassifier; `gains` is None if no fold was tried.
 
-    `weight` is the chosen weight of the vote.
+    `chosen` is the position of the chosen candidate, `weight` the chosen weight of the vote.
     """
     n_candidates = len(candidates)
-    counts = np.bincount(chosen, minlength=n_candidates)
     if gains is None:
         nothing = np.zeros(n_candidates)
         gains = FusedGains(
@@ -117,6 +138,5 @@ def results_table(
         "gain_se": gains.gain_se,
         "gain_without_vote": gains.gain_without_vote,
         "rank_test_score": rankdata(losses, method="min").astype(np.int32),
-        "chosen": counts > 0,
-        "n_estimators": counts,
+        "chosen": np.arange(n_candidates) == chosen,
     }

@@ -229,7 +229,7 @@ EXTRA_METHODS = _table(
     Entry(
         *("GMR-ensemble", "GMR-en", "rectifold:RectifiedClassifier", WRAPPER),
         {"ensemble": 10},
-        revision="2",
+        revision="3",
     ),
     # The vote without cleaning, and cleaning without the vote, to measure what each adds.
     Entry(
@@ -242,12 +242,7 @@ EXTRA_METHODS = _table(
         {"vote_weight": 0},
         revision="2",
     ),
-    # The same ensemble without either, to measure the effect of averaging alone.
-    Entry(
-        *("Subsampling", "Sub", "rectifold:RectifiedClassifier", WRAPPER),
-        {"ensemble": 10, "param_grid": (), "vote_weight": 0},
-        revision="2",
-    ),
+    # The control of the ensemble.
     Entry(
         *("Bagging", "Bag", f"{_CONTROLS}:Bagging", WRAPPER),
         {"n_estimators": 10},

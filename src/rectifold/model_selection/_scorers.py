@@ -95,8 +95,8 @@ def can_be_fused(estimator: Any, scorer: Any, n_classes: int) -> bool:
     )
 
 
-def check_ensemble(estimator: Any, scorer: Any, n_estimators: int, n_classes: int) -> None:
-    """Raise an error if predictions of the estimator can't be averaged, or averages not scored."""
+def check_ensemble(estimator: Any, n_estimators: int, n_classes: int) -> None:
+    """Raise an error if predictions of the estimator can't be averaged."""
     ensemble, name = Param("ensemble", n_estimators), type(estimator).__name__
     if not any(hasattr(type(estimator), one) or hasattr(estimator, one) for one in SOFT):
         raise ParameterError(
@@ -112,13 +112,6 @@ def check_ensemble(estimator: Any, scorer: Any, n_estimators: int, n_classes: in
             "decision_function_shape='ovr'.",
             ensemble,
             name,
-        )
-    if not scores_predictions(scorer):
-        raise ParameterError(
-            "{} scores averaged predictions, and a function of the estimator can't: make {} a "
-            "scorer with sklearn.metrics.make_scorer.",
-            ensemble,
-            Param("scoring"),
         )
 
 

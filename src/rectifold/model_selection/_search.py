@@ -3,7 +3,6 @@
 import numbers
 import warnings
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -59,12 +58,10 @@ def explore(model: Any, X: Any, y: Any, params: Mapping[str, Any]) -> Search:
     check_consistent_length(X, target.values)
     (X,) = indexable(X)
     task, groups = _make_task(model, X, target, params)
-    folds = make_folds(
-        model.cv, X, target, groups, ensemble=model.ensemble, random_state=model.random_state
-    )
+    folds = make_folds(model.cv, X, target, groups, random_state=model.random_state)
     candidates = _find_candidates(task, target, folds, model.param_grid, model.min_gain_se)
     search = Search(task, target, candidates, [], [], [])
-    _run(search, folds, model.ensemble, model.n_jobs)
+    _run(search, folds, model.n_jobs)
     return search
 
 
@@ -92,18 +89,12 @@ def voter_of(model: Any) -> NeighborVoteClassifier:
     return model.voter
 
 
-def slack(ensemble: int | None) -> float:
-    """Return how many standard errors a candidate may be behind and still be tried."""
-    # A candidate that is behind may still improve an average.
-    return 0.0 if ensemble is None else 1.0
-
-
 def _make_task(model: Any, X: Any, target: Target, params: Mapping[str, Any]) -> tuple[Task, Any]:
     """Return what all fits have in common, and the groups of the samples."""
     sampler = sampler_of(model, X)
     scorer = scorer_for(model.estimator, model.scoring, target)
     if model.ensemble is not None:
-        check_ensemble(model.estimator, scorer, model.ensemble, len(target.classes))
+        check_ensemble(model.estimator, model.ensemble, len(target.classes))
     if _routing_enabled():
         routed = process_routing(model, "fit", **params)
         groups = routed.splitter.split.get("groups")
@@ -191,14 +182,13 @@ def _find_candidates(
     return applicable
 
 
-def _run(search: Search, folds: list[Fold], ensemble: int | None, n_jobs: int | None) -> None:
+def _run(search: Search, folds: list[Fold], n_jobs: int | None) -> None:
     """Add the trials repeat by repeat, without the candidates that `eliminate` drops."""
-    keep_models = ensemble is not None
     task = search.task
     # Decision values are mapped to probabilities by out-of-fold ones.
     maps_values = task.voter is not None and not hasattr(task.estimator, "predict_proba")
     chooses_weight = len(task.weights) > 1
-    if len(search.candidates) == 1 and not (keep_models or maps_values or chooses_weight):
+    if len(search.candidates) == 1 and not (maps_values or chooses_weight):
         return
     running = np.ones(len(search.candidates), dtype=bool)
     for repeat in sorted({fold.repeat for fold in folds}):
@@ -207,7 +197,6 @@ def _run(search: Search, folds: list[Fold], ensemble: int | None, n_jobs: int | 
             task,
             [c for c, runs in zip(search.candidates, running, strict=True) if runs],
             now,
-            keep_models=keep_models,
             n_jobs=n_jobs,
             n_done=len(search.folds),
             n_total=len(folds),
@@ -219,16 +208,8 @@ def _run(search: Search, folds: list[Fold], ensemble: int | None, n_jobs: int | 
         search.folds.extend(now)
         if len(search.folds) == len(folds):
             return
-        _, running, _ = eliminate(search, slack(ensemble))
-        # Candidates that are dropped can't become members, so their models need no memory.
-        search.trials[:] = [
-            [
-                trial if trial is None or runs else replace(trial, fit=None)
-                for trial, runs in zip(row, running, strict=True)
-            ]
-            for row in search.trials
-        ]
-        if not keep_models and not chooses_weight and running.sum() == 1:
+        _, running, _ = eliminate(search)
+        if not chooses_weight and running.sum() == 1:
             break
     report(len(folds), len(folds))
 

@@ -23,7 +23,8 @@ from rectifold.neighbors import NeighborVoteClassifier
 from rectifold.progress import muted, report
 from rectifold.sampler import GMR
 
-_LARGEST_SEED = 2**31 - 1
+#: Seeds are below this.
+LARGEST_SEED = 2**31 - 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,8 +68,6 @@ class Trial:
     predictions: Predictions
     #: False if the fit is shared with a candidate that keeps the same samples.
     is_new_fit: bool
-    #: Kept if it can become part of an ensemble.
-    fit: Fit | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,7 +85,6 @@ def run_trials(
     candidates: Sequence[Candidate],
     folds: Sequence[Fold],
     *,
-    keep_models: bool,
     n_jobs: int | None,
     n_done: int,
     n_total: int,
@@ -95,7 +93,7 @@ def run_trials(
 
     `n_done` and `n_total` count folds, for `rectifold.progress`.
     """
-    jobs = (delayed(_run_fold)(task, candidates, fold, keep_models) for fold in folds)
+    jobs = (delayed(_run_fold)(task, candidates, fold) for fold in folds)
     done = []
     for result in Parallel(n_jobs=n_jobs, return_as="generator")(jobs):
         done.append(result)
@@ -112,7 +110,7 @@ def resample(
     seed: int | None,
 ) -> tuple[Any, Any, Mapping[str, Any]]:
     """Return `X`, `y` and `fit_params` of the kept samples, over-sampled if the candidate does."""
-    if len(kept) < len(y):
+    if len(kept) != len(y) or (kept[1:] == kept[:-1]).any():
         fit_params = _check_method_params(X, fit_params, kept)
         X, y = _safe_indexing(X, kept), _safe_indexing(y, kept)
     if candidate.resampler is not None:
@@ -141,15 +139,13 @@ def class_sizes(y: Any, classes: Any) -> Floats:
     return np.array([(values == label).sum() for label in classes], dtype=np.float64)
 
 
-def _run_fold(
-    task: Task, candidates: Sequence[Candidate], fold: Fold, keep_models: bool
-) -> FoldResult:
+def _run_fold(task: Task, candidates: Sequence[Candidate], fold: Fold) -> FoldResult:
     X, y = _safe_indexing(task.X, fold.train), _safe_indexing(task.y, fold.train)
     fit_params = _check_method_params(task.X, task.fit_params, fold.train)
     held_out = _safe_indexing(task.X, fold.test), _safe_indexing(task.y, fold.test)
     score_params = _check_method_params(task.X, task.score_params, fold.test)
     # The same for all candidates, so that they differ in their samples alone.
-    seed = None if task.seed is None else (task.seed + fold.number) % _LARGEST_SEED
+    seed = None if task.seed is None else (task.seed + fold.number) % LARGEST_SEED
     with muted():
         kept = _kept_samples(task.sampler, candidates, X, y)
     known: dict[tuple[bytes, int], Trial] = {}
@@ -175,7 +171,7 @@ def _run_fold(
             continue
         with muted():
             fit = fit_prepared(task, prepared, y, seed)
-        known[key] = _score(task, fit, held_out, score_params, keep_models)
+        known[key] = _score(task, fit, held_out, score_params)
         trials.append(known[key])
     votes = None
     if task.voter is not None:
@@ -199,16 +195,13 @@ def _score(
     fit: Fit,
     held_out: tuple[Any, Any],
     score_params: Mapping[str, Any],
-    keep_models: bool,
 ) -> Trial:
     check_responses(task.scorer, fit.model)
     # What the fitted RectifiedClassifier would predict is scored: corrected probabilities.
     recorder = Recorder(fit.model, 1 / fit.class_shares if task.correct_posterior else None)
     score = score_checked(task.scorer, recorder, *held_out, **score_params)
-    is_averaged = keep_models and set(recorder.predictions) <= {"predict"}
-    if is_averaged or task.voter is not None:
-        # Labels can't be averaged, over the members of an ensemble or with votes.
+    if task.voter is not None:
         method = next((name for name in SOFT if hasattr(fit.model, name)), None)
         if method is not None and method not in recorder.predictions:
             getattr(recorder, method)(held_out[0])
-    return Trial(score, recorder.predictions, True, fit if keep_models else None)
+    return Trial(score, recorder.predictions, True)

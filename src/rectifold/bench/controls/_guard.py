@@ -21,7 +21,7 @@ def folds_and_seed(cv: int, X: Any, target: Target, random_state: Any) -> tuple[
     """Return the folds and the seed of what is fitted that RectifiedClassifier would use."""
     # In this order, which matters if it is an instance of RandomState.
     seed = int(check_random_state(random_state).randint(_LARGEST_SEED))
-    return make_folds(cv, X, target, None, ensemble=None, random_state=random_state), seed
+    return make_folds(cv, X, target, None, random_state=random_state), seed
 
 
 def seed_of(fold: Fold, seed: int) -> int:
