@@ -1,4 +1,4 @@
-"""The command `rectifold compare`: measure whether cleaning helps classifiers on a table."""
+"""The command `rectifold compare`: measure whether cleaning and votes help classifiers."""
 
 import importlib.util
 import json
@@ -82,7 +82,7 @@ def compare(
     encoding: options.Encoding = "utf-8",
     delimiter: options.Delimiter = None,
 ) -> None:
-    """Measure whether cleaning helps classifiers on a table, without data leakage."""
+    """Measure whether cleaning and votes help classifiers on a table, without data leakage."""
     settings: dict[str, Any] = {
         "cv": cv,
         "n_repeats": n_repeats,

@@ -1,4 +1,4 @@
-"""Does cleaning help this data? `compare` answers by nested cross-validation."""
+"""Does rectifold help this data? `compare` answers by nested cross-validation."""
 
 import numbers
 import warnings
@@ -49,7 +49,7 @@ def compare(
     n_jobs: int | None = None,
     random_state: int = 0,
 ) -> Evaluation:
-    """Measure whether cleaning helps classifiers on this data, without data leakage.
+    """Measure whether cleaning and votes help classifiers on this data, without data leakage.
 
     Every method is fitted on the training part of a fold alone; so are scaling, encoding, and the
     choice of settings, which has folds of its own inside. No test sample is ever removed, and

@@ -63,7 +63,7 @@ def document(evaluation: Evaluation) -> Document:
     )
     share = 100 * evaluation.n_positives / evaluation.n_samples
     return Document(
-        "Does cleaning help this data?",
+        "Does it help this data?",
         [
             evaluation.verdict,
             f"{count(evaluation.n_samples, 'sample')}, {evaluation.n_positives:,} of class "
