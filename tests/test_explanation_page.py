@@ -1,8 +1,6 @@
 """The page of an explanation in a real browser: what it shows, and that nothing from data runs."""
 
 import dataclasses
-import os
-import shutil
 
 import numpy as np
 import pandas as pd
@@ -12,7 +10,6 @@ from sklearn.tree import DecisionTreeClassifier
 
 from rectifold import RectifiedClassifier, TableSpace
 from rectifold.model_selection import explain
-from test_page import wait
 
 pytestmark = pytest.mark.browser
 HOSTILE = "<img src=x onerror=\"document.title='hacked'\">"
@@ -41,49 +38,14 @@ def explanation():
     )
 
 
-@pytest.fixture(scope="module")
-def browser():
-    """Start a browser, closed before that of `test_page.py` starts: one thread has only one."""
-    from playwright.sync_api import sync_playwright
-
-    found = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
-    assert found, "no browser: install Debian's chromium, or name one in CHROMIUM"
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=found, args=["--no-sandbox"])
-        yield browser
-        browser.close()
-
-
 @pytest.fixture
-def show(browser, tmp_path):
-    """Open a page from disk; fail on errors, messages and requests."""
-    problems, contexts = [], []
+def show(show_page):
+    """Open the page of an explanation from disk."""
 
     def show(explanation, size=(1280, 900), scheme="light", **options):
-        path = tmp_path / f"why{len(contexts)}.html"
-        explanation.report(path, **options)
-        context = browser.new_context(
-            viewport=dict(zip(("width", "height"), size, strict=True)), color_scheme=scheme
-        )
-        contexts.append(context)
-        page = context.new_page()
-        page.on("console", lambda message: problems.append(f"console: {message.text}"))
-        page.on("pageerror", lambda error: problems.append(f"error: {error}"))
-        page.on(
-            "request",
-            lambda request: (
-                request.url.startswith(("file:", "data:", "blob:"))
-                or problems.append(f"request: {request.url}")
-            ),
-        )
-        page.goto(path.as_uri())
-        wait(page, "document.documentElement.dataset.ready !== undefined")
-        return page
+        return show_page(lambda path: explanation.report(path, **options), size, scheme)
 
-    yield show
-    for context in contexts:
-        context.close()
-    assert problems == []
+    return show
 
 
 def listed(page):

@@ -3,8 +3,6 @@
 import csv
 import dataclasses
 import json
-import os
-import shutil
 import time
 from itertools import product
 
@@ -12,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from browsers import wait
 from rectifold import GMR
 from rectifold._core.rectification import Setting, rectify
 from rectifold._core.rules import DECISIONS, REASONS, Thresholds
@@ -41,61 +40,14 @@ GRID = (
 )
 
 
-@pytest.fixture(scope="session")
-def browser():
-    from playwright.sync_api import sync_playwright
-
-    found = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
-    assert found, "no browser: install Debian's chromium, or name one in CHROMIUM"
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=found, args=["--no-sandbox"])
-        yield browser
-        browser.close()
-
-
 @pytest.fixture
-def show(browser, tmp_path):
-    """Open the page of a record from disk; fail on errors, messages and requests."""
-    problems, contexts = [], []
+def show(show_page):
+    """Open the page of a record from disk."""
 
-    def show(record, **options):
-        size = options.pop("size", (1280, 900))
-        scheme = options.pop("scheme", "light")
-        path = tmp_path / f"report{len(contexts)}.html"
-        record.report(path, **options)
-        context = browser.new_context(
-            viewport=dict(zip(("width", "height"), size, strict=True)),
-            color_scheme=scheme,
-            accept_downloads=True,
-        )
-        contexts.append(context)
-        page = context.new_page()
-        page.on("console", lambda message: problems.append(f"console: {message.text}"))
-        page.on("pageerror", lambda error: problems.append(f"error: {error}"))
-        page.on(
-            "request",
-            lambda request: (
-                request.url.startswith(("file:", "data:", "blob:"))
-                or problems.append(f"request: {request.url}")
-            ),
-        )
-        page.goto(path.as_uri())
-        wait(page, "document.documentElement.dataset.ready !== undefined")
-        return page
+    def show(record, size=(1280, 900), scheme="light", **options):
+        return show_page(lambda path: record.report(path, **options), size, scheme)
 
-    yield show
-    for context in contexts:
-        context.close()
-    assert problems == []
-
-
-def wait(page, expression):
-    """Wait until an expression holds; the page's policy forbids wait_for_function."""
-    for _ in range(600):
-        if page.evaluate(f"() => {expression}"):
-            return
-        time.sleep(0.05)
-    raise AssertionError(f"never true: {expression}")
+    return show
 
 
 def cleaned(X, y, **settings):
