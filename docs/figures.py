@@ -427,7 +427,6 @@ def cost_of_choosing() -> str:
         "us_crime": "1,994 x 100",
         "abalone": "4,177 x 10",
         "letter_img": "20,000 x 16",
-        "protein_homo": "145,751 x 74",
     }
     rows = [
         (
