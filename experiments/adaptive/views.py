@@ -161,7 +161,7 @@ def votes_of(points, y, queries, metric, itself=False):
 def ingredients(source, seed):
     prepared = prepare(load(source), None, seed, "train-only")
     X, y = prepared.X_train, prepared.y_train
-    folds = make_folds(5, X, encode(y), None, ensemble=10, random_state=seed)
+    folds = make_folds(5, X, encode(y), None, random_state=seed)
     return X, y, prepared.X_test, prepared.y_test, folds
 
 
