@@ -97,6 +97,24 @@ def contrasts(frame: pd.DataFrame, names: list[str], other: str) -> None:
         print(sentence + ".")
 
 
+def brier_scores(frame: pd.DataFrame, names: list[str]) -> None:
+    """Print the Brier scores of classifiers that have probabilities by themselves."""
+    plain = frame[(frame["method"] == "None") & frame["brier"].notna()]
+    frame = frame[frame["classifier"].isin(plain["classifier"].unique())]
+    values = compare(frame[frame["method"].isin(["None", *names])], "brier").values
+    print(f"\nMean Brier score over {len(values)} pairs, lower is better:\n")
+    print("| method | Brier score | difference | better in |\n|---|---|---|---|")
+    for name in ["None", *names]:
+        cells = [name, number(values[name].mean(), 4), "", ""]
+        if name != "None":
+            differences = values[name] - values["None"]
+            cells[2:] = [
+                number(differences.mean(), 4, sign=True),
+                f"{100 * (differences < 0).mean():.0f} %",
+            ]
+        print(f"| {' | '.join(cells)} |")
+
+
 def label_noise(frame: pd.DataFrame) -> None:
     """Print gains with and without label noise, on the cells that have both."""
     noisy = frame[frame["protocol"] == MISLABELLED]
@@ -151,6 +169,7 @@ def report(store: str = str(RESULTS / "adaptive"), baselines: str = str(RESULTS 
     print()
     contrasts(frame, names, "None")
     contrasts(frame, [name for name in names if name != "Bagging"], "Bagging")
+    brier_scores(frame, names)
     label_noise(frame)
     print("\nAUPRC, averaged over classifiers:\n")
     columns = ["None", *names]
