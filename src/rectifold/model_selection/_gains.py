@@ -158,8 +158,10 @@ class Outcome:
         return {"predict_proba": fuse(as_probabilities(predictions, self.scale), votes, weight)}
 
 
-def compare_candidates(search: Search) -> FusedGains:
+def compare_candidates(search: Search, *, with_errors: bool = True) -> FusedGains:
     """Compare every candidate with the classifier alone, on the same folds.
+
+    Scores of single folds and standard errors are NaN unless `with_errors`.
 
     The predictions of a repeat are scored together if the scorer allows it; with few samples of the
     minority class in a fold, averages of fold scores are noisy.
@@ -187,6 +189,8 @@ def compare_candidates(search: Search) -> FusedGains:
             gains.gain_without_vote[candidate] = means[0]
             best = int(means.argmax())
             gains.gain[candidate], gains.weights[candidate] = means[best], all_weights[best]
+        if not with_errors:
+            continue
         scores = outcome.fold_scores(gains.weights[candidate])
         gains.split_scores[candidate] = scores
         # Folds of a repeat in which the candidate lacks a fold do not count.

@@ -16,14 +16,15 @@ def eliminate(search: Search) -> tuple[Search, Bools, FusedGains]:
     """
     running = np.ones(len(search.candidates), dtype=bool)
     left = replace(search, folds=[], trials=[], votes=[])
-    for repeat in sorted({fold.repeat for fold in search.folds}):
+    last = max(fold.repeat for fold in search.folds)
+    for repeat in range(last + 1):
         for fold, row, votes in zip(search.folds, search.trials, search.votes, strict=True):
             if fold.repeat == repeat:
                 left.folds.append(fold)
                 left.votes.append(votes)
                 each = zip(row, running, strict=True)
                 left.trials.append([trial if runs else None for trial, runs in each])
-        gains = compare_candidates(left)
+        gains = compare_candidates(left, with_errors=repeat == last)
         # Without cleaning, the vote with its best weight gains as well.
         running &= gains.gain > gains.gain[0]
         running[0] = True
