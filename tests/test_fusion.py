@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.datasets import make_classification, make_moons
-from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression, RidgeClassifier
 from sklearn.metrics import average_precision_score, brier_score_loss, make_scorer
 from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold, train_test_split
@@ -17,7 +17,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
-from rectifold import GMR, NeighborVoteClassifier, RectifiedClassifier, TableSpace
+from rectifold import NeighborVoteClassifier, RectifiedClassifier, TableSpace
 from rectifold.model_selection._fusion import as_probabilities, decision_scale
 
 
@@ -107,7 +107,7 @@ class TestPrediction:
         X, y = moons()
         names = np.array(["common", "rare"])
         one, other = (
-            RectifiedClassifier(LogisticRegression(), vote_weight=0.5).fit(X, labels)
+            RectifiedClassifier(LogisticRegression(), vote_weight=0.5, param_grid=()).fit(X, labels)
             for labels in (y, names[y])
         )
         assert_array_equal(one.predict_proba(X), other.predict_proba(X))
@@ -193,7 +193,7 @@ class TestChoiceOfTheWeight:
         for ensemble in (None, 5):
             one, two = (
                 RectifiedClassifier(
-                    DecisionTreeClassifier(random_state=0), ensemble=ensemble, n_jobs=n
+                    DecisionTreeClassifier(random_state=0), cv=2, ensemble=ensemble, n_jobs=n
                 ).fit(X, y)
                 for n in (1, 2)
             )
@@ -240,7 +240,7 @@ class TestInput:
         table["kind"] = np.where(X[:, 0] > 0, "red", "green")
         table.loc[::7, "b"] = np.nan
         line = make_pipeline(TableSpace(), LogisticRegression())
-        model = RectifiedClassifier(line).fit(table, y)
+        model = RectifiedClassifier(line, cv=3).fit(table, y)
         assert model.vote_weight_ > 0
         new = table.head().copy()
         new.loc[0, "kind"] = "never seen"
@@ -252,7 +252,7 @@ class TestInput:
     def test_missing_values_are_for_classifiers_that_take_them(self):
         X, y = moons()
         X[::9, 1] = np.nan
-        model = RectifiedClassifier(HistGradientBoostingClassifier(max_iter=10, random_state=0))
+        model = RectifiedClassifier(DecisionTreeClassifier(random_state=0), cv=2)
         assert np.isfinite(model.fit(X, y).predict_proba(X)).all()
         with pytest.raises(ValueError, match="NaN"):
             RectifiedClassifier(LogisticRegression()).fit(X, y)
@@ -299,17 +299,17 @@ class TestModel:
 
     def test_cv_results_have_the_best_weight_of_every_setting(self):
         X, y = moons()
-        table = RectifiedClassifier(LogisticRegression()).fit(X, y).cv_results_
+        table = RectifiedClassifier(LogisticRegression(), cv=3).fit(X, y).cv_results_
         assert (table["gain"] >= table["gain_without_vote"])[~np.isnan(table["gain"])].all()
         assert set(table["vote_weight"]) <= {step / 10 for step in range(11)}
 
     def test_a_random_forest_keeps_its_gain(self):
         X, y = moons()
         X, new, y, truth = train_test_split(X, y, stratify=y, random_state=0)
-        forest = RandomForestClassifier(30, random_state=0)
+        forest = RandomForestClassifier(20, random_state=0)
         plain, fused = (
             average_precision_score(truth, model.fit(X, y).predict_proba(new)[:, 1])
-            for model in (clone(forest), RectifiedClassifier(forest))
+            for model in (clone(forest), RectifiedClassifier(forest, cv=3, param_grid=()))
         )
         assert fused > plain - 0.01
 
@@ -373,13 +373,16 @@ class TestBadInput:
 
     def test_a_function_of_the_estimator_turns_the_choice_off(self):
         X, y = moons(200)
-        model = RectifiedClassifier(LogisticRegression(), scoring=lambda model, X, y: 0.5)
+        model = RectifiedClassifier(LogisticRegression(), scoring=lambda model, X, y: 0.5, cv=2)
         assert model.fit(X, y).vote_weight_ == 0
         scorer = make_scorer(average_precision_score, response_method="predict_proba")
-        model = RectifiedClassifier(LogisticRegression(), scoring=scorer, sampler=GMR(alpha=0.4))
+        model = RectifiedClassifier(LogisticRegression(), scoring=scorer, param_grid=())
         assert model.fit(X, y).vote_weight_ > 0
 
     def test_scaling_inside_a_pipeline_works(self):
         X, y = moons(200)
         line = make_pipeline(StandardScaler(), SVC())
-        assert RectifiedClassifier(line, vote_weight=0.2).fit(X, y).predict_proba(X).shape[1] == 2
+        assert (
+            RectifiedClassifier(line, vote_weight=0.2, cv=2).fit(X, y).predict_proba(X).shape[1]
+            == 2
+        )
