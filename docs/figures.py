@@ -389,7 +389,10 @@ def headline_unseen() -> str:
 @block
 def unseen() -> str:
     rows = _unseen()
-    return _table([*rows["None"]], [[*row.values()] for row in rows.values()])
+    found = re.search(r"Methods are compared on .*?: (.* of \d+)\.", _text(UNSEEN))
+    assert found is not None
+    table = _table([*rows["None"]], [[*row.values()] for row in rows.values()])
+    return f"Seeds that are complete so far: {found[1]}.\n\n{table}"
 
 
 @block
@@ -411,12 +414,15 @@ def label_noise() -> str:
 def prediction_speed() -> str:
     report = _json("speed/prediction.json")
     summary, runs = report["summary"], report["runs"]
+    one, default = (
+        summary[name]["predict_seconds"] for name in ("ratios", "ratios_of_the_default")
+    )
     return (
         f"On creditcard, {report['queries']:,} samples are predicted by "
-        f"{report['training_samples']:,} with one view and 15 neighbours {summary['ratio']:.0f} "
-        "times faster than by scikit-learn's `KNeighborsClassifier` with the same votes (largest "
-        f"difference {summary['largest_difference']:.0e}), and with the three views of the default "
-        f"{summary['ratio_of_the_default']:.0f} times faster than by that one vote; on "
+        f"{report['training_samples']:,} with one view and 15 neighbours {one:.0f} times faster "
+        "than by scikit-learn's `KNeighborsClassifier` with the same votes (largest difference "
+        f"{summary['largest_difference']:.0e}), and with the three views of the default "
+        f"{default:.0f} times faster than by that one vote; on "
         f"{report['cores']} cores (`make bench-prediction`). The pickle has "
         f"{runs['default']['pickle_to_float32_data']:.2f} times the size of the features in single "
         "precision."
