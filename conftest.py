@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+pytest_plugins = ("browsers",)
 collect_ignore_glob = []
 if find_spec("torch") is None:
     collect_ignore_glob.append("src/rectifold/_engines/gpu/*")
