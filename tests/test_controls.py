@@ -42,9 +42,9 @@ from rectifold.neighbors import NeighborVoteClassifier
 
 CONTROLS = [
     Bagging(DecisionTreeClassifier(max_depth=2), n_estimators=2),
-    BalancedBagging(LogisticRegression(), n_estimators=2),
+    BalancedBagging(DecisionTreeClassifier(max_depth=2), n_estimators=2),
     Chooser(GaussianNB(), cv=2),
-    ClassWeights(LogisticRegression()),
+    ClassWeights(LogisticRegression(tol=0.01)),
     # Without a guard the partner takes part.
     Fused(LinearSVC(), GaussianNB(), cv=2, min_gain_se=0),
     SelfPacedEnsemble(DecisionTreeClassifier(max_depth=2), n_estimators=3),
