@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from rectifold.model_selection._explanation import Explanation, explain
 from rectifold.model_selection._fusion import as_probabilities, fuse
 from rectifold.model_selection._gains import Outcome, Search
-from rectifold.model_selection._predictions import average, predicted_labels
+from rectifold.model_selection._predictions import predicted_labels
 from rectifold.model_selection._refit import fit_voter, refit, results_table
 from rectifold.model_selection._scorers import SOFT, scorer_for
 from rectifold.model_selection._search import explore, sampler_of
@@ -474,7 +474,7 @@ class RectifiedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
 
 
 def _average(outputs: list[npt.NDArray[Any]]) -> npt.NDArray[Any]:
-    if len(outputs) == 1:
-        return np.asarray(outputs[0])
-    parts = [{"output": output} for output in outputs]
-    return np.asarray(average(parts, np.ones(len(parts)))["output"])
+    # One classifier keeps its own precision.
+    return np.asarray(
+        outputs[0] if len(outputs) == 1 else np.mean(outputs, axis=0, dtype=np.float64)
+    )

@@ -1,4 +1,4 @@
-"""Predictions of fitted classifiers: recorded while they are scored, replayed, and averaged."""
+"""Predictions of fitted classifiers: recorded while they are scored, replayed, and joined."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
@@ -7,7 +7,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 
 from rectifold._core.errors import Param, ParameterError
-from rectifold._core.utils import Floats, Ints
+from rectifold._core.utils import Ints
 from rectifold.model_selection._folds import Fold
 from rectifold.posterior import reweighted
 
@@ -102,18 +102,6 @@ def pool(
             np.concatenate([test for test, _ in parts]),
             {name: np.concatenate([part[name] for _, part in parts]) for name in parts[0][1]},
         )
-
-
-def average(predictions: Sequence[Predictions], weights: Floats) -> dict[str, Any]:
-    """Average predictions of several classifiers for the same samples; labels are left out."""
-    shares = weights / weights.sum()
-    return {
-        name: sum(
-            share * part[name] for share, part in zip(shares, predictions, strict=True) if share
-        )
-        for name in predictions[0]
-        if name != "predict"
-    }
 
 
 def predicted_labels(predictions: Predictions, classes: Any) -> Any:
