@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from imblearn.utils import check_target_type
 from sklearn.utils.multiclass import type_of_target
+from sklearn.utils.validation import column_or_1d, validate_data
 
 from rectifold._core.errors import Param, ParameterError
 from rectifold._core.utils import Ints
@@ -91,10 +92,24 @@ def codes_of(y: Any, classes: Labels) -> Ints:
     return np.searchsorted(classes, flat(y)).astype(np.intp)
 
 
-def refuse_none(y: Any) -> None:
-    """Raise an error if there are no labels."""
+def encode_for(model: Any, X: Any, y: Any, *, min_size: int = 2) -> Target:
+    """Check and encode the labels passed to the `fit` of a classifier.
+
+    The number and the names of the features of `X` are set on `model`.
+    """
+    refuse_none(y, type(model).__name__)
+    validate_data(model, X, skip_check_array=True)
+    if getattr(y, "ndim", 1) == 2 and y.shape[1] == 1:
+        y = column_or_1d(y, warn=True)
+    return encode(y, min_size=min_size)
+
+
+def refuse_none(y: Any, owner: str = "GMR") -> None:
+    """Raise an error if there are no labels; `owner` is the class that needs them."""
     if y is None:
-        raise ParameterError("GMR requires y to be passed, but the target {} is None.", Param("y"))
+        raise ParameterError(
+            "{} requires y to be passed, but the target {} is None.", owner, Param("y")
+        )
 
 
 def nothing_to_clean() -> ParameterError:

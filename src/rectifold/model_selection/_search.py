@@ -13,13 +13,11 @@ from sklearn.utils.validation import (
     _is_arraylike,
     _num_samples,
     check_consistent_length,
-    column_or_1d,
-    validate_data,
 )
 
 from rectifold._core.errors import Param, ParameterError, ParameterWarning
 from rectifold._core.space import is_numeric
-from rectifold._core.target import Target, encode, named
+from rectifold._core.target import Target, encode_for, named
 from rectifold.model_selection._candidates import Candidate, read_candidates
 from rectifold.model_selection._folds import Fold, have_all_classes, make_folds
 from rectifold.model_selection._fusion import WEIGHTS
@@ -47,14 +45,7 @@ def explore(model: Any, X: Any, y: Any, params: Mapping[str, Any]) -> Search:
     `model` is the RectifiedClassifier, `params` its parameters of `fit`.
     """
     check_classifier(model.estimator, model.correct_posterior)
-    if y is None:
-        raise ParameterError(
-            "RectifiedClassifier requires y to be passed, but the target {} is None.", Param("y")
-        )
-    validate_data(model, X, skip_check_array=True)
-    if getattr(y, "ndim", 1) == 2 and y.shape[1] == 1:
-        y = column_or_1d(y, warn=True)
-    target = encode(y)
+    target = encode_for(model, X, y)
     check_consistent_length(X, target.values)
     (X,) = indexable(X)
     task, groups = _make_task(model, X, target, params)

@@ -13,13 +13,12 @@ from sklearn.utils.validation import (
     _num_samples,
     check_array,
     check_is_fitted,
-    column_or_1d,
     validate_data,
 )
 
 from rectifold._core.errors import Param, ParameterError
 from rectifold._core.space import LARGEST, Hint, Points, as_numbers, as_points, comparable
-from rectifold._core.target import encode
+from rectifold._core.target import encode_for
 from rectifold._core.utils import Floats, Ints, Matrix, did_you_mean
 from rectifold._core.votes import TOLERANCE, class_votes, in_blocks, size_order, weigh
 from rectifold._engines.options import GPU, Approximate, EngineLike
@@ -172,17 +171,8 @@ class NeighborVoteClassifier(ClassifierMixin, BaseEstimator):
             Fitted estimator.
         """
         check_engine(self.engine)
-        if y is None:
-            raise ParameterError(
-                "{} requires y to be passed, but the target {} is None.",
-                type(self).__name__,
-                Param("y"),
-            )
         numbers_of_neighbours = _read_numbers(self.n_neighbors)
-        validate_data(self, X, skip_check_array=True)
-        if getattr(y, "ndim", 1) == 2 and y.shape[1] == 1:
-            y = column_or_1d(y, warn=True)
-        target = encode(y, min_size=1)
+        target = encode_for(self, X, y, min_size=1)
         if _num_samples(X) != len(target.codes):
             raise ParameterError(
                 "Found input variables with inconsistent numbers of samples: {} has {}, {} has {}.",

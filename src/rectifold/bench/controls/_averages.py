@@ -10,12 +10,10 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import (
     check_consistent_length,
     check_is_fitted,
-    column_or_1d,
-    validate_data,
 )
 
 from rectifold._core.errors import Param, ParameterError
-from rectifold._core.target import Target, encode
+from rectifold._core.target import Target, encode_for
 from rectifold._core.utils import Floats
 from rectifold.model_selection._predictions import predicted_labels
 from rectifold.model_selection._scorers import SOFT, check_classifier
@@ -69,16 +67,7 @@ class Averaged(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
                 " or ".join(SOFT),
                 type(self.estimator).__name__,
             )
-        if y is None:
-            raise ParameterError(
-                "{} requires y to be passed, but the target {} is None.",
-                type(self).__name__,
-                Param("y"),
-            )
-        validate_data(self, X, skip_check_array=True)
-        if getattr(y, "ndim", 1) == 2 and y.shape[1] == 1:
-            y = column_or_1d(y, warn=True)
-        target = encode(y)
+        target = encode_for(self, X, y)
         check_consistent_length(X, target.values)
         if self._binary and len(target.classes) > 2:
             raise ParameterError(
