@@ -29,10 +29,11 @@ from rectifold import GMR
 from rectifold._core.target import encode
 from rectifold.bench._data import load, paper_sources
 from rectifold.bench._protocols import prepare
+from rectifold.bench.controls._averages import ranking
 from rectifold.model_selection._candidates import read_candidates
 from rectifold.model_selection._folds import make_folds
 from rectifold.model_selection._registry import CLASSIFIERS
-from rectifold.model_selection._shared_search import rectify_all
+from rectifold.model_selection._trials import _kept_samples
 from rectifold.neighbors._views import FeatureViews, mutual_information
 
 FOLDER = "build/views"
@@ -186,30 +187,20 @@ def record_votes(source, seed, path):
     save(path, found)
 
 
-def outputs(model, X):
-    if hasattr(model, "predict_proba"):
-        return model.predict_proba(X)[:, 1]
-    return model.decision_function(X)
-
-
 def record_outputs(source, seed, classifier, path):
     warnings.simplefilter("ignore")
     X, y, X_test, y_test, folds = ingredients(source, seed)
     entry = CLASSIFIERS[classifier]
     candidates = read_candidates("auto" if seed == 42 and classifier in CHEAP else (), GMR(), X, y)
-    settings = [one.params for one in candidates if one.params is not None]
     n_repeats = max(fold.repeat for fold in folds) + 1
     held = np.full((len(candidates), n_repeats, len(y)), np.nan)
     tested = np.full((len(candidates), len(y_test)), np.nan)
     members = np.full((len(candidates), len(folds), len(y_test)), np.nan)
 
     def fits(X, y, number):
-        records = iter(rectify_all(GMR(), settings, X, y))
         known: dict[Any, Any] = {}
-        for candidate in candidates:
-            kept = np.arange(len(y))
-            if candidate.params is not None:
-                kept = np.flatnonzero(~next(records).removed)
+        each = _kept_samples(GMR(), candidates, X, y)
+        for candidate, kept in zip(candidates, each, strict=True):
             key = kept.tobytes(), id(candidate.resampler)
             if key not in known:
                 some, labels = X[kept], y[kept]
@@ -227,20 +218,20 @@ def record_outputs(source, seed, classifier, path):
             models = fits(X[fold.train], y[fold.train], seed + fold.number)
             for position, model in enumerate(models):
                 if model is not None:
-                    held[position, fold.repeat, fold.test] = outputs(model, X[fold.test])
-                    members[position, fold.number] = outputs(model, X_test)
+                    held[position, fold.repeat, fold.test] = ranking(model, X[fold.test], 1)
+                    members[position, fold.number] = ranking(model, X_test, 1)
         for position, model in enumerate(fits(X, y, seed)):
             if model is not None:
-                tested[position] = outputs(model, X_test)
+                tested[position] = ranking(model, X_test, 1)
         random = np.random.RandomState(seed)
         sums, counts, bagged = np.zeros(len(y)), np.zeros(len(y)), np.zeros(len(y_test))
         for number in range(MEMBERS):
             drawn = random.randint(len(y), size=len(y))
             out = np.setdiff1d(np.arange(len(y)), drawn)
             model = entry.make(seed + number).fit(X[drawn], y[drawn])
-            sums[out] += outputs(model, X[out])
+            sums[out] += ranking(model, X[out], 1)
             counts[out] += 1
-            bagged += outputs(model, X_test) / MEMBERS
+            bagged += ranking(model, X_test, 1) / MEMBERS
     save(
         path,
         {
