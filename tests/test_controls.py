@@ -341,8 +341,9 @@ def test_a_partner_that_is_much_better_has_a_weight(model, labels):
 @pytest.mark.parametrize("model", [LogisticRegression(), DecisionTreeClassifier(max_depth=3)])
 def test_fusion_with_the_neighbour_vote_is_that_of_a_rectified_classifier(model):
     X, y = two_signals()
-    fused = Fused(model, NeighborVoteClassifier(), random_state=1).fit(X, y)
-    rectified = RectifiedClassifier(model, param_grid=(), random_state=1).fit(X, y)
+    voter = NeighborVoteClassifier(leaf_share=0)
+    fused = Fused(model, voter, random_state=1).fit(X, y)
+    rectified = RectifiedClassifier(model, param_grid=(), voter=voter, random_state=1).fit(X, y)
     assert fused.weight_ == rectified.vote_weight_
     best = max(fused.gains_.values(), key=operator.itemgetter(0))
     expected = [rectified.cv_results_[name][0] for name in ("gain", "gain_se")]

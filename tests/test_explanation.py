@@ -108,7 +108,7 @@ class TestParts:
 class TestNeighbours:
     def test_weights_are_the_shares_of_the_vote_and_sum_to_the_vote(self, split, explanation):
         model, _, y, X = split
-        frame = explanation.to_frame()
+        frame = explanation.to_frame(n_neighbors=None)
         assert set(frame["sample"]) == set(range(100))
         np.testing.assert_allclose(frame.groupby("sample")["weight"].sum(), 1)
         shares = model.vote_.vote_shares(X).toarray()

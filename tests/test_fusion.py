@@ -10,7 +10,12 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.datasets import make_classification, make_moons
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression, RidgeClassifier
-from sklearn.metrics import average_precision_score, brier_score_loss, make_scorer
+from sklearn.metrics import (
+    average_precision_score,
+    brier_score_loss,
+    get_scorer,
+    make_scorer,
+)
 from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold, train_test_split
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -156,21 +161,39 @@ class TestChoiceOfTheWeight:
         inner = LogisticRegression()
         model = RectifiedClassifier(inner, param_grid=(), cv=cv, scoring=scoring).fit(X, y)
         table = model.cv_results_
-        plain, votes = np.zeros((len(y), 2)), np.zeros((len(y), 2))
+        shares = (0.25, 0.5, 0.75)
+        plain, votes = np.zeros((len(y), 2)), {share: np.zeros((len(y), 2)) for share in shares}
         for train, test in cv.split(X, y):
             plain[test] = clone(inner).fit(X[train], y[train]).predict_proba(X[test])
-            votes[test] = NeighborVoteClassifier().fit(X[train], y[train]).predict_proba(X[test])
-        from sklearn.metrics import get_scorer
-
+            for share, vote in votes.items():
+                voter = NeighborVoteClassifier(leaf_share=share).fit(X[train], y[train])
+                vote[test] = voter.predict_proba(X[test])
         scorer = get_scorer(scoring)
         score = {
-            w: scorer._sign * scorer._score_func(y, ((1 - w) * plain + w * votes)[:, 1])
+            (w, share): scorer._sign * scorer._score_func(y, ((1 - w) * plain + w * vote)[:, 1])
             for w in np.arange(11) / 10
+            for share, vote in votes.items()
         }
         best = max(score, key=score.get)
-        assert table["vote_weight"][0] == best
-        assert table["gain"][0] == pytest.approx(score[best] - score[0])
+        assert (table["vote_weight"][0], model.vote_.leaf_share) == best
+        assert table["gain"][0] == pytest.approx(score[best] - score[0, 0.5])
         assert table["gain_without_vote"][0] == 0
+
+    def test_the_share_of_the_leaves_is_chosen_unless_it_is_set(self):
+        X, y = moons()
+        for voter, expected in (
+            (None, {0.25, 0.5, 0.75}),
+            (NeighborVoteClassifier(leaf_share=0.9), {0.9}),
+            (NeighborVoteClassifier(leaf_share=0), {0.0}),
+        ):
+            model = RectifiedClassifier(LogisticRegression(), voter=voter, cv=3).fit(X, y)
+            assert model.vote_.leaf_share in expected
+
+    def test_differences_of_rounding_are_no_gain(self):
+        X, y = make_classification(n_samples=300, class_sep=5, flip_y=0, random_state=0)
+        model = RectifiedClassifier(LogisticRegression(), min_gain_se=0).fit(X, y)
+        assert model.cv_results_["gain"][0] < 1e-12
+        assert model.vote_weight_ == 0
 
     def test_cleaning_must_gain_beyond_the_vote(self):
         # Cleaning helps this classifier much; the vote helps as much without it.
@@ -290,7 +313,13 @@ class TestInput:
 class TestModel:
     def test_a_pickled_model_keeps_one_small_copy_of_the_training_data(self):
         X, y = make_classification(n_samples=20_000, n_features=30, weights=[0.9], random_state=0)
-        model = RectifiedClassifier(LogisticRegression(), param_grid=(), vote_weight=0.5, cv=2)
+        model = RectifiedClassifier(
+            LogisticRegression(),
+            param_grid=(),
+            vote_weight=0.5,
+            voter=NeighborVoteClassifier(leaf_share=0),
+            cv=2,
+        )
         stored = pickle.dumps(model.fit(X, y))
         assert len(stored) < 1.3 * X.astype(np.float32).nbytes
         assert_array_equal(pickle.loads(stored).predict_proba(X[:9]), model.predict_proba(X[:9]))

@@ -24,6 +24,7 @@ from sklearn.preprocessing import FunctionTransformer, QuantileTransformer, Stan
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from rectifold import GPU, HEOMSpace, NeighborVoteClassifier, TableSpace
+from rectifold.neighbors._leaves import _part
 from rectifold.neighbors._views import _QUANTILES
 
 VIEWS = ("standardized", "weighted", "quantiles")
@@ -139,7 +140,7 @@ def test_votes_equal_a_plain_computation(view, n_classes):
 
 def test_probabilities_are_the_mean_over_views_and_numbers_of_neighbours():
     train, labels, test = split(*data())
-    whole = NeighborVoteClassifier((5, 15)).fit(train, labels)
+    whole = NeighborVoteClassifier((5, 15), leaf_share=0).fit(train, labels)
     assert whole.views_ == VIEWS
     parts = [
         NeighborVoteClassifier(k, views=[view]).fit(train, labels).predict_proba(test)
@@ -147,6 +148,45 @@ def test_probabilities_are_the_mean_over_views_and_numbers_of_neighbours():
         for k in (5, 15)
     ]
     assert_allclose(whole.predict_proba(test), np.mean(parts, axis=0), atol=1e-15)
+
+
+@pytest.mark.parametrize("n_classes", [2, 4])
+def test_the_vote_of_the_leaves_is_that_of_all_training_samples_in_them(n_classes):
+    train, labels, test = split(*data(n_classes=n_classes))
+    model = NeighborVoteClassifier(views=["leaves"]).fit(train, labels)
+    assert model.views_ == ("leaves",)
+    points, queries = (model._encode(X) for X in (train, test))
+    expected = np.zeros((len(test), n_classes))
+    for tree in model._leaves._trees:
+        together = tree.apply(queries)[:, None] == tree.apply(points)
+        expected += together @ np.eye(n_classes)[labels] / together.sum(axis=1, keepdims=True)
+    assert_allclose(model.predict_proba(test), expected / len(model._leaves._trees), atol=1e-12)
+
+
+def test_the_leaves_have_their_share_of_the_vote():
+    train, labels, test = split(*data())
+
+    def vote(**settings):
+        return NeighborVoteClassifier(**settings).fit(train, labels).predict_proba(test)
+
+    nearest, leaves = vote(views=VIEWS), vote(views=["leaves"])
+    assert_array_equal(vote(leaf_share=0), nearest)
+    assert_array_equal(vote(leaf_share=1), leaves)
+    assert_array_equal(vote(leaf_share=0.25), 0.75 * nearest + 0.25 * leaves)
+    assert_array_equal(vote(), vote(leaf_share=0.5))
+    assert abs(vote(random_state=1) - vote()).max() > 0
+
+
+def test_trees_of_large_data_are_grown_on_all_samples_of_a_small_class():
+    rng = np.random.default_rng(0)
+    y = (np.arange(30_000) % 300 == 0).astype(int)
+    X = rng.normal(size=(len(y), 2)) + 3 * y[:, None]
+    drawn = np.arange(len(y))[_part(y, np.random.RandomState(0))]
+    assert len(drawn) == len(np.unique(drawn)) == 10_000
+    assert y[drawn].sum() == y.sum()
+    # All samples vote, so that the votes are not those of the balanced part.
+    model = NeighborVoteClassifier(views=["leaves"]).fit(X, y)
+    assert model.predict_proba(X)[:, 1].mean() == pytest.approx(y.mean(), rel=0.3)
 
 
 def test_epsilon_is_added_to_distances():
@@ -160,7 +200,7 @@ def test_epsilon_is_added_to_distances():
 def test_a_duplicate_of_a_training_sample_outvotes_all_others():
     X, y = data()
     X = np.unique(X, axis=0)
-    model = NeighborVoteClassifier().fit(X, y[: len(X)])
+    model = NeighborVoteClassifier(views=VIEWS).fit(X, y[: len(X)])
     assert model.score(X, y[: len(X)]) == 1
 
 
@@ -279,7 +319,7 @@ def test_predictions_are_bitwise_equal_after_pickling(table):
     for other in (pickle.loads(pickle.dumps(model)), joblib.load(stream), copy.deepcopy(model)):
         assert_array_equal(other.predict_proba(test), before)
     # The search indexes stay where they are.
-    assert list(model._indexes) == list(model.views_)
+    assert set(model._indexes) == set(model.views_) - {"leaves"}
 
 
 def test_shares_sum_to_one_and_explain_the_votes(table):
@@ -287,7 +327,8 @@ def test_shares_sum_to_one_and_explain_the_votes(table):
     model = NeighborVoteClassifier((2, 9)).fit(train, labels)
     shares = model.vote_shares(test)
     assert shares.shape == (test.shape[0], len(labels))
-    assert shares.nnz <= test.shape[0] * 9 * len(model.views_)
+    if "leaves" not in model.views_:
+        assert shares.nnz <= test.shape[0] * 9 * len(model.views_)
     assert shares.has_sorted_indices
     assert shares.data.min() >= 0
     assert_allclose(shares.sum(axis=1), 1, atol=1e-12)
@@ -335,10 +376,13 @@ def test_votes_are_probabilities_for_any_table(data):
 
 def test_a_pickle_has_little_more_than_the_training_samples():
     rng = np.random.default_rng(0)
-    X = rng.normal(size=(20_000, 30))
-    model = NeighborVoteClassifier().fit(X, rng.integers(0, 2, len(X)))
+    X, y = rng.normal(size=(20_000, 30)), rng.integers(0, 2, 20_000)
+    size = X.astype(np.float32).nbytes
+    model = NeighborVoteClassifier(leaf_share=0).fit(X, y)
     model.predict(X[:1])
-    assert len(pickle.dumps(model)) < 1.3 * X.astype(np.float32).nbytes
+    assert len(pickle.dumps(model)) < 1.3 * size
+    # The largest trees there are: the labels are noise.
+    assert len(pickle.dumps(NeighborVoteClassifier().fit(X, y))) < 1.3 * size + 5e7
 
 
 @pytest.mark.parametrize("frame", [pd.DataFrame, pl.from_pandas, lambda X: X.to_numpy().tolist()])

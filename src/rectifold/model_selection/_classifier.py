@@ -298,10 +298,12 @@ class RectifiedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
 
     def _select(self, search: Search) -> None:
         """Choose candidates by the trials of a search, fit them, and set the attributes."""
-        gains, chosen, weight = None, 0, search.task.weights[0]
+        gains, chosen = None, 0
+        weight, leaf_share = search.task.weights[0], search.task.leaf_shares[0]
         if search.folds:
             search, _, gains = eliminate(search)
             chosen, weight = best_fusion(gains, self.min_gain_se)
+            leaf_share = gains.leaf_share
         final = refit(search, chosen, self.ensemble, self.n_jobs)
         self.classes_ = search.target.classes
         self.best_params_ = final.candidate.setting
@@ -310,11 +312,13 @@ class RectifiedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         self.estimators_ = [fit.model for fit in final.fits]
         self.class_shares_ = np.array([fit.class_shares for fit in final.fits])
         self.estimator_ = self.estimators_[0]
-        self.vote_weight_, self.vote_ = weight, fit_voter(search, weight)
+        self.vote_weight_, self.vote_ = weight, fit_voter(search, weight, leaf_share)
         # Maps decision values to probabilities; None without fusion.
         self._scale: float | None = None
         if search.task.voter is not None:
-            self._scale = Outcome.of(search, final.position).scale if search.folds else 1.0
+            self._scale = (
+                Outcome.of(search, final.position, leaf_share).scale if search.folds else 1.0
+            )
         self.n_fits_ = final.n_fits
         for name in ("n_features_in_", "feature_names_in_"):
             if hasattr(self.estimator_, name) and not hasattr(self, name):

@@ -22,8 +22,6 @@ from rectifold.neighbors import NeighborVoteClassifier
 
 #: Samples in tables and on pages, unless others are named.
 MAX_SAMPLES = 1_000
-#: Samples whose neighbours are computed at a time.
-_AT_ONCE = 1024
 #: Samples of the page in a notebook, and neighbours of each.
 _NOTEBOOK = 50, 10
 
@@ -66,7 +64,8 @@ class Explanation:
     Notes
     -----
     A training sample can vote in several views and for several numbers of neighbours; its weight is
-    the average, and the weights of all that voted for a sample sum to 1. Distances are those in the
+    the average, and the weights of all that voted for a sample sum to 1. In the view "leaves" it
+    votes in every tree in which it shares a leaf with the sample. Distances are those in the
     features on one scale, whichever view a training sample voted in.
 
     Examples
@@ -112,7 +111,7 @@ class Explanation:
         (column,) = np.flatnonzero(self.classes == self.positive)
         return np.asarray(self.probabilities[:, column])
 
-    def to_frame(self, samples: Sequence[int] | None = None, n_neighbors: int | None = None) -> Any:
+    def to_frame(self, samples: Sequence[int] | None = None, n_neighbors: int | None = 100) -> Any:
         """Return the neighbours that voted as a DataFrame of pandas.
 
         Parameters
@@ -120,8 +119,9 @@ class Explanation:
         samples : sequence of int, default=None
             Positions of samples. None means the 1,000 with the highest probability of `positive`.
 
-        n_neighbors : int, default=None
-            Maximum number of neighbours of a sample, the most influential. None means all.
+        n_neighbors : int, default=100
+            Maximum number of neighbours of a sample, the most influential. None means all; with the
+            view "leaves" these can be most of the training samples.
 
         Returns
         -------
@@ -146,7 +146,7 @@ class Explanation:
         )
 
     def to_dict(
-        self, samples: Sequence[int] | None = None, n_neighbors: int | None = None
+        self, samples: Sequence[int] | None = None, n_neighbors: int | None = 100
     ) -> dict[str, Any]:
         """Return the predictions and the neighbours that voted, ready for JSON.
 
@@ -155,8 +155,9 @@ class Explanation:
         samples : sequence of int, default=None
             Positions of samples. None means the 1,000 with the highest probability of `positive`.
 
-        n_neighbors : int, default=None
-            Maximum number of neighbours of a sample, the most influential. None means all.
+        n_neighbors : int, default=100
+            Maximum number of neighbours of a sample, the most influential. None means all; with the
+            view "leaves" these can be most of the training samples.
 
         Returns
         -------
@@ -272,8 +273,7 @@ class Explanation:
             _check_positive("n_neighbors", n_neighbors)
         if self._voter is None:
             return
-        for at in range(0, len(samples), _AT_ONCE):
-            yield voters_of(self._voter, self._X, samples[at : at + _AT_ONCE]).first(n_neighbors)
+        yield from voters_of(self._voter, self._X, samples, n_neighbors)
 
     def _chosen(self, samples: Sequence[int] | None) -> Ints:
         """Return positions of samples, checked."""
@@ -355,7 +355,7 @@ default=None
     >>> model = RectifiedClassifier(DecisionTreeClassifier(max_depth=4, random_state=0),
     ...                             vote_weight=0.5).fit(X[:500], y[:500])
     >>> explanation = explain(model, X[500:])
-    >>> frame = explanation.to_frame(samples=[3])
+    >>> frame = explanation.to_frame(samples=[3], n_neighbors=None)
     >>> float(frame["weight"].sum().round(6))
     1.0
     """

@@ -10,6 +10,8 @@ from rectifold.model_selection._predictions import Predictions
 
 #: The weights of the vote that are tried.
 WEIGHTS = tuple(step / 10 for step in range(11))
+#: The shares of the leaves in the vote that are tried.
+LEAF_SHARES = (0.5, 0.25, 0.75)
 #: Range of the logarithm of a scale, relative to 1 / the mean absolute decision value.
 _LOG_SCALES = (-7.0, 7.0)
 

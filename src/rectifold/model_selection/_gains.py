@@ -22,6 +22,10 @@ from rectifold.model_selection._predictions import (
 )
 from rectifold.model_selection._scorers import SOFT, scores_predictions
 from rectifold.model_selection._trials import Task, Trial
+from rectifold.neighbors._classifier import mean_vote
+
+#: Differences beyond these decimals are errors of rounding.
+DECIMALS = 12
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,10 +41,11 @@ class Search:
     folds: list[Fold]
     #: For every fold one trial per candidate; None if it was not tried.
     trials: list[list[Trial | None]]
-    #: For every fold the votes for its test samples; None without fusion.
+    #: For every fold the votes for its test samples, of the nearest samples and of leaves; None
+    #: without fusion.
     votes: list[Floats | None]
     #: Scores of whole repeats that are known, since candidates are compared after each repeat.
-    known: dict[tuple[int, int, float, float], float] = field(default_factory=dict)
+    known: dict[tuple[float, ...], float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,6 +75,8 @@ class FusedGains(Gains):
     base_scores: Floats
     #: The least weight.
     base_weight: float
+    #: The share of the leaves in the vote.
+    leaf_share: float
     #: Folds that score samples of all classes: others would lower the error.
     informative: Bools
 
@@ -90,14 +97,16 @@ class Outcome:
     scores: Floats
     #: The position of the candidate.
     candidate: int
+    #: The share of the leaves in the vote.
+    leaf_share: float
 
     @classmethod
-    def of(cls, search: Search, candidate: int) -> "Outcome":
+    def of(cls, search: Search, candidate: int, leaf_share: float) -> "Outcome":
         """Return the outcome of a candidate."""
         trials = [row[candidate] for row in search.trials]
         scores = [np.nan if trial is None else trial.score for trial in trials]
         predictions = [None if trial is None else trial.predictions for trial in trials]
-        return cls(search, predictions, np.array(scores), candidate)
+        return cls(search, predictions, np.array(scores), candidate, leaf_share)
 
     @cached_property
     def scale(self) -> float:
@@ -132,7 +141,7 @@ class Outcome:
             now = np.flatnonzero(repeats == repeat).tolist()
             if any(self.predictions[number] is None for number in now):
                 continue
-            key = self.candidate, repeat, weight, self.scale
+            key = self.candidate, repeat, weight, self.leaf_share, self.scale
             if key not in self.search.known:
                 self.search.known[key] = self._score_together(now, weight)
             scores[repeat] = self.search.known[key]
@@ -152,23 +161,26 @@ class Outcome:
         return score(task, samples, pooled)
 
     def _fused(self, number: int, predictions: Predictions, weight: float) -> Predictions:
-        votes = self.search.votes[number]
-        if weight == 0 or votes is None:
+        parts = self.search.votes[number]
+        if weight == 0 or parts is None:
             return predictions
+        votes = mean_vote(parts, self.leaf_share)
         return {"predict_proba": fuse(as_probabilities(predictions, self.scale), votes, weight)}
 
 
 def compare_candidates(search: Search, *, with_errors: bool = True) -> FusedGains:
     """Compare every candidate with the classifier alone, on the same folds.
 
-    Scores of single folds and standard errors are NaN unless `with_errors`.
+    The share of the leaves in the vote is the best one without cleaning, the same for all. Scores
+    of single folds and standard errors are NaN unless `with_errors`.
 
     The predictions of a repeat are scored together if the scorer allows it; with few samples of the
     minority class in a fold, averages of fold scores are noisy.
     """
     n_candidates, all_weights = len(search.trials[0]), search.task.weights
     repeats = np.array([fold.repeat for fold in search.folds])
-    outcomes = [Outcome.of(search, candidate) for candidate in range(n_candidates)]
+    leaf_share = _best_leaf_share(search)
+    outcomes = [Outcome.of(search, candidate, leaf_share) for candidate in range(n_candidates)]
     base = outcomes[0].repeat_scores(all_weights[0])
     base_scores = outcomes[0].fold_scores(all_weights[0])
     gains = FusedGains(
@@ -179,6 +191,7 @@ def compare_candidates(search: Search, *, with_errors: bool = True) -> FusedGain
         gain_without_vote=np.full(n_candidates, np.nan),
         base_scores=base_scores,
         base_weight=all_weights[0],
+        leaf_share=leaf_share,
         informative=have_all_classes(search.folds, search.target.codes),
     )
     for candidate, outcome in enumerate(outcomes):
@@ -187,7 +200,7 @@ def compare_candidates(search: Search, *, with_errors: bool = True) -> FusedGain
         if took_part.any():
             means = differences[:, took_part].mean(axis=1)
             gains.gain_without_vote[candidate] = means[0]
-            best = int(means.argmax())
+            best = int(means.round(DECIMALS).argmax())
             gains.gain[candidate], gains.weights[candidate] = means[best], all_weights[best]
         if not with_errors:
             continue
@@ -197,6 +210,19 @@ def compare_candidates(search: Search, *, with_errors: bool = True) -> FusedGain
         counted = np.where(took_part[repeats], scores, np.nan)
         gains.gain_se[candidate] = gains.standard_error(counted - base_scores)
     return gains
+
+
+def _best_leaf_share(search: Search) -> float:
+    """Return the share of the leaves with which the vote has the highest score without cleaning."""
+    shares, parts = search.task.leaf_shares, search.votes[0]
+    if len(shares) == 1 or parts is None or len(parts) == 1:
+        return shares[0]
+    outcomes = [Outcome.of(search, 0, share) for share in shares]
+    scores = [
+        max(outcome.repeat_scores(weight).mean() for weight in search.task.weights)
+        for outcome in outcomes
+    ]
+    return shares[int(np.round(scores, DECIMALS).argmax())]
 
 
 def score(task: Task, samples: Ints, predictions: Predictions) -> float:

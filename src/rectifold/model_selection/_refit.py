@@ -93,13 +93,13 @@ def _clean(search: Search, candidate: Candidate) -> tuple[GMR | None, Ints]:
     return sampler, sampler.sample_indices_
 
 
-def fit_voter(search: Search, weight: float) -> NeighborVoteClassifier | None:
+def fit_voter(search: Search, weight: float, leaf_share: float) -> NeighborVoteClassifier | None:
     """Return the fitted classifier whose vote is fused; None if its weight is 0."""
     if weight == 0 or search.task.voter is None:
         return None
     # Not cleaned: votes of cleaned samples were no better in experiments.
     voter: NeighborVoteClassifier = clone(search.task.voter)
-    voter.fit(search.task.X, search.task.y)
+    voter.set_params(leaf_share=leaf_share).fit(search.task.X, search.task.y)
     return voter
 
 
@@ -121,6 +121,7 @@ def results_table(
             gain_without_vote=nothing,
             base_scores=nothing[:0],
             base_weight=weight,
+            leaf_share=np.nan,
             informative=np.empty(0, dtype=bool),
         )
     losses = np.nan_to_num(-gains.gain, nan=np.inf)

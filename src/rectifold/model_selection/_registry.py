@@ -225,17 +225,17 @@ def _replacement(name: str, short: str, **options: Any) -> Entry:
 #: Methods that are not in the paper: settings chosen from the data, controls for them,
 #: and ensembles and weights for imbalanced data.
 EXTRA_METHODS = _table(
-    Entry("GMR-adaptive", "GMR-ad", "rectifold:RectifiedClassifier", WRAPPER, revision="2"),
+    Entry("GMR-adaptive", "GMR-ad", "rectifold:RectifiedClassifier", WRAPPER, revision="3"),
     Entry(
         *("GMR-ensemble", "GMR-en", "rectifold:RectifiedClassifier", WRAPPER),
         {"ensemble": 10},
-        revision="3",
+        revision="4",
     ),
     # The vote without cleaning, and cleaning without the vote, to measure what each adds.
     Entry(
         *("Vote", "Vote", "rectifold:RectifiedClassifier", WRAPPER),
         {"param_grid": ()},
-        revision="2",
+        revision="3",
     ),
     Entry(
         *("Cleaning", "Clean", "rectifold:RectifiedClassifier", WRAPPER),

@@ -20,7 +20,7 @@ from rectifold._core.space import is_numeric
 from rectifold._core.target import Target, encode_for, named
 from rectifold.model_selection._candidates import Candidate, read_candidates
 from rectifold.model_selection._folds import Fold, have_all_classes, make_folds
-from rectifold.model_selection._fusion import WEIGHTS
+from rectifold.model_selection._fusion import LEAF_SHARES, WEIGHTS
 from rectifold.model_selection._gains import Search
 from rectifold.model_selection._scorers import (
     SOFT,
@@ -32,11 +32,12 @@ from rectifold.model_selection._scorers import (
 from rectifold.model_selection._selection import eliminate
 from rectifold.model_selection._trials import Task, run_trials
 from rectifold.neighbors import NeighborVoteClassifier
+from rectifold.neighbors._classifier import LEAF_SHARE
 from rectifold.progress import report
 from rectifold.sampler import GMR
 
 #: No fusion with votes: no classifier, and 0 as the only weight.
-_NO_VOTE: tuple[None, tuple[float, ...]] = (None, (0.0,))
+_NO_VOTE: dict[str, Any] = {"voter": None, "weights": (0.0,)}
 
 
 def explore(model: Any, X: Any, y: Any, params: Mapping[str, Any]) -> Search:
@@ -93,7 +94,7 @@ def _make_task(model: Any, X: Any, target: Target, params: Mapping[str, Any]) ->
     else:
         fit_params = {name: value for name, value in params.items() if value is not None}
         groups, score_params = fit_params.pop("groups", None), {}
-    voter, weights = _fusion_of(model, scorer, len(target.classes))
+    fusion = _fusion_of(model, scorer, len(target.classes))
     seed = None
     if model.random_state is not None:
         seed = int(check_random_state(model.random_state).randint(np.iinfo(np.int32).max))
@@ -108,19 +109,20 @@ def _make_task(model: Any, X: Any, target: Target, params: Mapping[str, Any]) ->
         score_params=score_params,
         seed=seed,
         correct_posterior=model.correct_posterior,
-        voter=voter,
-        weights=weights,
+        **fusion,
     )
     return task, groups
 
 
-def _fusion_of(
-    model: Any, scorer: Any, n_classes: int
-) -> tuple[NeighborVoteClassifier | None, tuple[float, ...]]:
-    """Return the classifier whose vote is fused, or None, and the weights to choose from."""
+def _fusion_of(model: Any, scorer: Any, n_classes: int) -> dict[str, Any]:
+    """Return the classifier whose vote is fused, and what to choose from, by fields of Task."""
     voter, weight = voter_of(model), model.vote_weight
+    share = voter.leaf_share
     if isinstance(weight, str):
-        return (voter, WEIGHTS) if can_be_fused(model.estimator, scorer, n_classes) else _NO_VOTE
+        if not can_be_fused(model.estimator, scorer, n_classes):
+            return _NO_VOTE
+        shares = LEAF_SHARES if isinstance(share, str) else (float(share),)
+        return {"voter": voter, "weights": WEIGHTS, "leaf_shares": shares}
     if weight == 0:
         return _NO_VOTE
     if not can_be_fused(model.estimator, scorer, n_classes):
@@ -131,7 +133,8 @@ def _fusion_of(
             " or ".join(SOFT),
             Param("vote_weight", 0),
         )
-    return voter, (float(weight),)
+    shares = (LEAF_SHARE if isinstance(share, str) else float(share),)
+    return {"voter": voter, "weights": (float(weight),), "leaf_shares": shares}
 
 
 def _find_candidates(

@@ -5,7 +5,13 @@ from dataclasses import replace
 import numpy as np
 
 from rectifold._core.utils import Bools
-from rectifold.model_selection._gains import FusedGains, Gains, Search, compare_candidates
+from rectifold.model_selection._gains import (
+    DECIMALS,
+    FusedGains,
+    Gains,
+    Search,
+    compare_candidates,
+)
 
 
 def eliminate(search: Search) -> tuple[Search, Bools, FusedGains]:
@@ -35,11 +41,11 @@ def best_candidate(gains: Gains, min_gain_se: float) -> int:
     """Return the position of the best candidate, 0 if no gain exceeds its standard errors."""
     # With 0 the error does not matter, and may not be known.
     needed = min_gain_se * gains.gain_se if min_gain_se > 0 else 0.0
-    eligible = (gains.gain > needed) & (gains.gain > 0)
+    eligible = (gains.gain > needed) & (gains.gain.round(DECIMALS) > 0)
     eligible[0] = False
     if not eligible.any():
         return 0
-    return int(np.where(eligible, gains.gain, -np.inf).argmax())
+    return int(np.where(eligible, gains.gain.round(DECIMALS), -np.inf).argmax())
 
 
 def best_fusion(gains: FusedGains, min_gain_se: float) -> tuple[int, float]:

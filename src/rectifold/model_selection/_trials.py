@@ -20,6 +20,7 @@ from rectifold.model_selection._predictions import Predictions, Recorder, score_
 from rectifold.model_selection._scorers import SOFT, check_responses
 from rectifold.model_selection._shared_search import rectify_all
 from rectifold.neighbors import NeighborVoteClassifier
+from rectifold.neighbors._classifier import LEAF_SHARE
 from rectifold.progress import muted, report
 from rectifold.sampler import GMR
 
@@ -48,6 +49,8 @@ class Task:
     voter: NeighborVoteClassifier | None = None
     #: The weights of the vote to choose from, ascending.
     weights: tuple[float, ...] = (0.0,)
+    #: The shares of the leaves in the vote to choose from.
+    leaf_shares: tuple[float, ...] = (LEAF_SHARE,)
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,7 +79,7 @@ class FoldResult:
 
     #: One trial per candidate; None if it could not be fitted.
     trials: list[Trial | None]
-    #: The votes for the test samples; None without fusion.
+    #: The votes for the test samples, of the nearest samples and of leaves; None without fusion.
     votes: Floats | None
 
 
@@ -175,7 +178,7 @@ def _run_fold(task: Task, candidates: Sequence[Candidate], fold: Fold) -> FoldRe
         trials.append(known[key])
     votes = None
     if task.voter is not None:
-        votes = clone(task.voter).fit(X, y).predict_proba(held_out[0])
+        votes = clone(task.voter).fit(X, y)._votes_of_parts(held_out[0])
     return FoldResult(trials, votes)
 
 

@@ -25,7 +25,8 @@ from rectifold._engines.options import GPU, Approximate, EngineLike
 from rectifold._engines.queries import QueryAnswer, QueryIndex
 from rectifold._engines.registry import check_engine
 from rectifold._engines.settle import pair_distances
-from rectifold.neighbors._views import SPARSE_VIEWS, VIEWS, FeatureViews
+from rectifold.neighbors._leaves import LeafVote
+from rectifold.neighbors._views import VIEWS, FeatureViews
 from rectifold.preprocessing import TableSpace
 
 #: Coordinates are clipped to this, so that they and their multiples fit in single precision.
@@ -35,6 +36,12 @@ _HINT_SPARSE: Hint = ("fill them, or pass a dense array",)
 _HINT_NUMERIC: Hint = ("all columns were numeric in fit",)
 #: Samples that are prepared at a time.
 _QUERIES = 1 << 16
+#: The view in which the samples in the same leaves are the neighbours.
+LEAVES = "leaves"
+#: The views that sparse samples can have: quantiles would make them dense, and trees are slow.
+_SPARSE_VIEWS = VIEWS[:2]
+#: The share of the leaves in the vote, unless it is chosen or set.
+LEAF_SHARE = 0.5
 
 
 class NeighborVoteClassifier(ClassifierMixin, BaseEstimator):
@@ -42,8 +49,9 @@ class NeighborVoteClassifier(ClassifierMixin, BaseEstimator):
 
     A view is a transformation of the features: on one scale, weighted by their information about
     the label, or weighted quantiles. In each view the k nearest training samples vote, a neighbour
-    at distance d with the weight 1 / (d + epsilon). The probability of a class is its vote,
-    averaged over the numbers of neighbours and over the views.
+    at distance d with the weight 1 / (d + epsilon). In a last view, the leaves of a random forest,
+    the neighbours of a sample are all training samples in the same leaves. The probability of a
+    class is its vote, averaged over the numbers of neighbours and over the views.
 
     It is the partner of the classifier in :class:`rectifold.RectifiedClassifier`.
 
@@ -58,7 +66,12 @@ class NeighborVoteClassifier(ClassifierMixin, BaseEstimator):
 
         - "standardized": features on one scale;
         - "weighted": the same, multiplied by their mutual information with the label;
-        - "quantiles": replaced by their quantiles, and weighted likewise; dense features only.
+        - "quantiles": replaced by their quantiles, and weighted likewise; dense features only;
+        - "leaves": the leaves of a random forest; dense features only.
+
+    leaf_share : "auto" or float, default="auto"
+        The share of the view "leaves" in the vote, from 0 to 1; the other views have equal parts
+        of the rest. "auto" means 0.5; :class:`rectifold.RectifiedClassifier` chooses it.
 
     space : "auto" or transformer, default="auto"
         Transformer applied to a copy of `X` before the views. "auto" puts numeric features on one
@@ -79,13 +92,16 @@ class NeighborVoteClassifier(ClassifierMixin, BaseEstimator):
         Number of threads. None means 1 unless in a ``joblib.parallel_backend`` context. -1 means
         using all processors. The result does not depend on it.
 
+    random_state : int, RandomState instance or None, default=0
+        Controls the trees of the forest. Pass an int for reproducible results.
+
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
         The class labels.
 
     views_ : tuple of str
-        Names of the views.
+        Names of the views that vote.
 
     space_ : transformer
         The fitted transformer; for sparse features that are not scaled it is None.
@@ -127,11 +143,13 @@ class NeighborVoteClassifier(ClassifierMixin, BaseEstimator):
     _parameter_constraints: dict[str, Any] = {  # noqa: RUF012
         "n_neighbors": [Interval(numbers.Integral, 1, None, closed="left"), "array-like", tuple],
         "views": [StrOptions({"auto"}), "array-like", tuple],
+        "leaf_share": [StrOptions({"auto"}), Interval(numbers.Real, 0, 1, closed="both")],
         "space": [StrOptions({"auto"}), HasMethods(["fit", "transform"])],
         "metric_threshold": [Interval(numbers.Integral, 1, None, closed="left")],
         "epsilon": [Interval(numbers.Real, 0, None, closed="neither")],
         "engine": [str, Approximate, GPU],
         "n_jobs": [numbers.Integral, None],
+        "random_state": ["random_state"],
     }
 
     def __init__(
@@ -139,19 +157,23 @@ class NeighborVoteClassifier(ClassifierMixin, BaseEstimator):
         n_neighbors: Any = (5, 15, 45),
         *,
         views: Any = "auto",
+        leaf_share: Any = "auto",
         space: Any = "auto",
         metric_threshold: int = 100,
         epsilon: float = 1e-8,
         engine: EngineLike = "auto",
         n_jobs: int | None = None,
+        random_state: Any = 0,
     ) -> None:
         self.n_neighbors = n_neighbors
         self.views = views
+        self.leaf_share = leaf_share
         self.space = space
         self.metric_threshold = metric_threshold
         self.epsilon = epsilon
         self.engine = engine
         self.n_jobs = n_jobs
+        self.random_state = random_state
 
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
     def fit(self, X: Any, y: Any) -> "NeighborVoteClassifier":
@@ -183,14 +205,22 @@ class NeighborVoteClassifier(ClassifierMixin, BaseEstimator):
             )
         self._fit_space(X, target.values)
         base = self._encode(X)
-        self.views_ = _read_views(self.views, sparse.issparse(base))
+        self.views_, self._share = self._read_views(sparse.issparse(base))
+        self._nearest_views = tuple(view for view in self.views_ if view != LEAVES)
         self._metric = "euclidean"
         if sparse.issparse(base) and base.shape[1] > self.metric_threshold:
             self._metric = "cosine"
         self._base, self._codes, self._sizes = base, target.codes, target.sizes
         self._ks = sorted({min(k, base.shape[0]) for k in numbers_of_neighbours})
-        self._transformer = FeatureViews(self.views_).fit(_in_double(base), target.codes)
+        self._transformer = FeatureViews(self._nearest_views).fit(_in_double(base), target.codes)
         self._indexes: dict[str, QueryIndex] = {}
+        self._leaves: LeafVote | None = None
+        if LEAVES in self.views_:
+            self._leaves = LeafVote().fit(
+                *(base, target.codes, len(target.classes)),
+                random_state=self.random_state,
+                n_jobs=self.n_jobs,
+            )
         self.classes_ = target.classes
         return self
 
@@ -207,14 +237,7 @@ class NeighborVoteClassifier(ClassifierMixin, BaseEstimator):
         ndarray of shape (n_samples, n_classes)
             The votes, which sum to 1, in the order of `classes_`.
         """
-        base = self._check(X)
-        votes = np.zeros((base.shape[0], len(self.classes_)))
-        for at in range(0, base.shape[0], _QUERIES):
-            some = slice(at, at + _QUERIES)
-            for view in self.views_:
-                answer = self._query(base[some], view, certify=True)
-                self._add_votes(votes[some], answer)
-        return votes / (len(self.views_) * len(self._ks))
+        return mean_vote(self._votes_of_parts(X), self._share)
 
     def predict(self, X: Any) -> Any:
         """Predict class labels; equal votes go to the larger class.
@@ -251,17 +274,20 @@ class NeighborVoteClassifier(ClassifierMixin, BaseEstimator):
         """
         base = self._check(X)
         n = base.shape[0]
-        shape = (n, self._base.shape[0])
-        total = sparse.csr_array(shape)
-        for view in self.views_:
+        total = sparse.csr_array((n, self._base.shape[0]))
+        for view in self._nearest_views:
             answer = self._query(base, view, certify=False)
             for k in self._ks:
                 indices = answer.indices[:, :k]
                 weights = self._weights(answer.distances[:, :k], self._codes[indices])
                 starts = np.arange(0, n * k + 1, k)
                 cells = (weights.ravel(), indices.ravel(), starts)
-                total = total + sparse.csr_array(cells, shape=shape)
-        total = sparse.csr_array(total / (len(self.views_) * len(self._ks)))
+                total = total + sparse.csr_array(cells, shape=total.shape)
+        if self._nearest_views:
+            total = total * ((1 - self._share) / (len(self._nearest_views) * len(self._ks)))
+        if self._leaves is not None:
+            total = total + self._share * self._leaves.vote_shares(base, self._base)
+        total = sparse.csr_array(total)
         total.sort_indices()
         return total
 
@@ -288,6 +314,22 @@ class NeighborVoteClassifier(ClassifierMixin, BaseEstimator):
         used, columns = np.unique(columns, return_inverse=True)
         points = self._points(self._base[used], "standardized")
         return pair_distances(points, rows, columns, queries=queries)
+
+    def _votes_of_parts(self, X: Any) -> Floats:
+        """Return the votes of the nearest samples and those of the leaves, if both take part."""
+        base = self._check(X)
+        parts = np.zeros(
+            (bool(self._nearest_views) + (LEAVES in self.views_), base.shape[0], len(self.classes_))
+        )
+        for at in range(0, base.shape[0], _QUERIES):
+            some = slice(at, at + _QUERIES)
+            for view in self._nearest_views:
+                self._add_votes(parts[0, some], self._query(base[some], view, certify=True))
+            if self._leaves is not None:
+                parts[-1, some] = self._leaves.predict_proba(base[some], n_jobs=self.n_jobs)
+        if self._nearest_views:
+            parts[0] /= len(self._nearest_views) * len(self._ks)
+        return parts
 
     def _add_votes(self, votes: Floats, answer: QueryAnswer) -> None:
         """Add the votes for the queries of an answer, for every number of neighbours."""
@@ -325,6 +367,27 @@ class NeighborVoteClassifier(ClassifierMixin, BaseEstimator):
         values = self._transformer.transform(_in_double(base), view)
         points = comparable(values, self._metric)
         return Points(points.values.astype(np.float32), self._metric, points.zero)
+
+    def _read_views(self, is_sparse: bool) -> tuple[tuple[str, ...], float]:
+        """Return the views that vote, and the share of the leaves."""
+        known = _SPARSE_VIEWS if is_sparse else (*VIEWS, LEAVES)
+        names = known if isinstance(self.views, str) else tuple(dict.fromkeys(self.views))
+        for name in names:
+            if name not in known:
+                raise ParameterError(
+                    "{} has {}, which is not a view of {} features{}.",
+                    Param("views"),
+                    repr(name),
+                    "sparse" if is_sparse else "dense",
+                    did_you_mean(str(name), known, list_all=True),
+                )
+        if not names:
+            raise ParameterError("{} names no view: pass at least one.", Param("views"))
+        share = LEAF_SHARE if isinstance(self.leaf_share, str) else float(self.leaf_share)
+        if LEAVES not in names or names == (LEAVES,):
+            share = float(LEAVES in names)
+        voting = [name for name in names if (share > 0 if name == LEAVES else share < 1)]
+        return tuple(voting), share
 
     def _fit_space(self, X: Any, y: Any) -> None:
         """Fit the transformer that is applied before the views."""
@@ -412,20 +475,8 @@ def _read_numbers(n_neighbors: Any) -> list[int]:
     return [int(k) for k in several]
 
 
-def _read_views(views: Any, is_sparse: bool) -> tuple[str, ...]:
-    known = SPARSE_VIEWS if is_sparse else VIEWS
-    if isinstance(views, str):
-        return known
-    names = tuple(dict.fromkeys(views))
-    for name in names:
-        if name not in known:
-            raise ParameterError(
-                "{} has {}, which is not a view of {} features{}.",
-                Param("views"),
-                repr(name),
-                "sparse" if is_sparse else "dense",
-                did_you_mean(str(name), known, list_all=True),
-            )
-    if not names:
-        raise ParameterError("{} names no view: pass at least one.", Param("views"))
-    return names
+def mean_vote(parts: Floats, leaf_share: float) -> Floats:
+    """Return the average of the votes of the nearest samples and those of the leaves."""
+    if len(parts) == 1:
+        return np.asarray(parts[0])
+    return np.asarray((1 - leaf_share) * parts[0] + leaf_share * parts[1])

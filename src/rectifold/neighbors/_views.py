@@ -9,8 +9,6 @@ from rectifold._core.utils import Floats, Ints, Matrix
 
 #: The views, in the order in which their votes are averaged.
 VIEWS = ("standardized", "weighted", "quantiles")
-#: Those that sparse samples can have: quantiles would make them dense.
-SPARSE_VIEWS = VIEWS[:2]
 #: Bins of a feature for its mutual information with the label.
 _BINS = 16
 #: The weight of a feature without information, relative to that of an average one.

@@ -106,9 +106,8 @@ class _Contents:
         samples = explanation.order[:n_samples]
         position = np.full(len(explanation.probabilities), -1)
         position[samples] = np.arange(len(samples))
-        every = join_parts(explanation._neighbours(samples))
-        counts = np.bincount(position[every.samples], minlength=len(samples))
-        owners, indices, codes, weights, distances = every.first(n_neighbors)
+        parts = explanation._neighbours(samples, n_neighbors)
+        owners, indices, codes, weights, distances = join_parts(parts)
         used, places = np.unique(indices, return_inverse=True)
         pairs = Pairs(position[owners], places)
         columns = describe_columns(
@@ -138,7 +137,6 @@ class _Contents:
                 "predicted": self._predicted(samples),
                 "classes": self._classes(samples),
                 "near": near,
-                "n_near": counts.tolist(),
             },
             "train": {
                 "row": used.tolist(),

@@ -105,8 +105,8 @@ function open(data) {
     if (!near.length) return box.replaceChildren();
     const total = near.reduce((sum, one) => sum + one[1], 0), most = near[0][1];
     const compared = columns.filter((column) => column.compared).length;
-    const note = near.length < listed.n_near[place]
-      ? `The ${near.length} with most weight, together ${percent(total)} of the vote, of ${count(listed.n_near[place])} that voted among ${count(data.n_train)} training samples.`
+    const note = total < 0.9995
+      ? `The ${near.length} with most weight, together ${percent(total)} of the vote, among ${count(data.n_train)} training samples.`
       : `All ${near.length} that voted among ${count(data.n_train)} training samples.`;
     box.replaceChildren(make("h3", {}, "Training samples that voted"), make("p", { class: "hint" }, note),
       make("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Training samples that voted" }, make("table", {},
