@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 SUDO := $(shell test "$$(id -u)" = 0 || echo sudo)
 
 .PHONY: demo test figures test-browser test-slow test-gpu lint bench-gpu bench-speed bench-costs bench-memory \
-	bench-prediction bench-report bench-approximate bench-dask browser docs bench-paper bench-adaptive bench-candidates bench-views bench-choosing bench-deep bench-theory bench-unseen clean
+	bench-prediction bench-report bench-approximate bench-dask browser docs bench-paper bench-adaptive bench-candidates bench-views bench-leaves bench-choosing bench-deep bench-theory bench-unseen clean
 .DEFAULT_GOAL := demo
 
 demo: $(VENV)/.installed ## Clean the embedded data set and see whether that helps
@@ -94,6 +94,11 @@ bench-views: $(VENV)/.installed ## Which votes are worth fusing, judged on sets 
 	$(BIN)/python -m experiments.adaptive.views build/views $(DATA)
 	$(BIN)/python -m experiments.adaptive.views_report score build/views $(DATA)
 	$(BIN)/python -m experiments.adaptive.views_report report > results/adaptive/views.md
+
+bench-leaves: $(VENV)/.installed ## What votes beside the nearest samples, judged on other sets; resumes
+	$(BIN)/python -m experiments.adaptive.leaves record build/leaves $(DATA)
+	$(BIN)/python -m experiments.adaptive.leaves score build/leaves
+	$(BIN)/python -m experiments.adaptive.leaves report > results/adaptive/leaves.md
 
 bench-choosing: $(VENV)/.installed ## What choosing costs beside plain cross-validation
 	$(BIN)/python benchmarks/choosing.py $(DATA)

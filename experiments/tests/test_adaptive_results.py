@@ -27,6 +27,10 @@ def test_the_published_candidates_are_made_from_the_recorded_cells():
     assert (RESULTS / "candidates.md").read_text() == report_of("candidates")
 
 
+def test_the_published_table_of_leaves_is_made_from_the_recorded_scores():
+    assert (RESULTS / "leaves.md").read_text() == report_of("leaves")
+
+
 @pytest.mark.skipif(not (RESULTS / "views.csv").exists(), reason="it was not recorded")
 def test_the_published_table_of_votes_is_made_from_the_recorded_scores():
     assert (RESULTS / "views.md").read_text() == report_of("views_report")

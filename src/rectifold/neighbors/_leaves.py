@@ -6,13 +6,14 @@ from typing import Any
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 from scipy import sparse
+from sklearn.base import clone
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.utils import check_random_state
 
 from rectifold._core.utils import Floats, Ints
 
-#: Trees, and the minimum number of samples in a leaf when a tree is grown.
-_TREES, _LEAF = 50, 2
+#: The forest that is grown.
+FOREST = RandomForestClassifier(50, min_samples_leaf=2)
 #: Maximum number of samples that the trees are grown on.
 _GROWN_ON = 10_000
 
@@ -25,15 +26,17 @@ class LeafVote:
     all samples vote.
     """
 
+    def __init__(self, forest: Any = FOREST) -> None:
+        self.forest = forest
+
     def fit(
         self, X: Floats, y: Ints, n_classes: int, *, random_state: Any, n_jobs: int | None
     ) -> "LeafVote":
         """Grow the trees, and count the training samples of every class in every leaf."""
         random = check_random_state(random_state)
         grown_on = _part(y, random)
-        forest = RandomForestClassifier(
-            _TREES, min_samples_leaf=_LEAF, n_jobs=n_jobs, random_state=random
-        ).fit(X[grown_on], y[grown_on])
+        forest = clone(self.forest).set_params(n_jobs=n_jobs, random_state=random)
+        forest.fit(X[grown_on], y[grown_on])
         self._trees = [tree.tree_ for tree in forest.estimators_]
         #: For every tree the share of every class in each of its nodes.
         self._shares = []
