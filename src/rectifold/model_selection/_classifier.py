@@ -47,11 +47,11 @@ class RectifiedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
 
     The predicted probability is ``(1 - w)`` times that of the classifier plus ``w`` times the vote
     of :class:`rectifold.NeighborVoteClassifier`: the share of a class among the nearest training
-    samples, weighted by their inverse distances. The classifier may be fitted on data cleaned by
-    :class:`rectifold.GMR`.
+    samples, weighted by their inverse distances, and among those in the same leaves of a forest.
+    The classifier may be fitted on data cleaned by :class:`rectifold.GMR`.
 
-    The weight w and the setting of GMR, or no cleaning, are chosen together by cross-validation
-    inside the training data. The vote and cleaning are used only if their gain exceeds
+    The weight w, the share of the leaves in the vote, and the setting of GMR, or no cleaning, are
+    chosen by cross-validation inside the training data. The vote and cleaning are used only if their gain exceeds
     `min_gain_se` standard errors; otherwise the model is the classifier alone.
 
     Parameters
@@ -106,7 +106,8 @@ class RectifiedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
 
     voter : NeighborVoteClassifier, default=None
         Parameters of the vote, such as ``NeighborVoteClassifier(n_neighbors=15)``. None means the
-        default parameters.
+        default parameters. With its ``leaf_share="auto"`` and `vote_weight` "auto" the share of the
+        leaves is chosen from 0.25, 0.5 and 0.75, with the weight and without cleaning.
 
     n_jobs : int, default=None
         Number of jobs to run in parallel over the folds. None means 1 unless in a
@@ -204,7 +205,7 @@ class RectifiedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     :doc:`the guide </docs/guide/choosing>` has the reason for each.
 
     For the vote, a fitted model keeps the encoded features of the training data in single
-    precision, unless its weight is 0, and no other copy of `X`. Sample weights are passed to the
+    precision and a forest, unless its weight is 0, and no other copy of `X`. Sample weights are passed to the
     classifier and do not weight votes.
 
     `rectification_` refers to `X` and keeps up to 64 MiB of neighbours, so that
