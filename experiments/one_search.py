@@ -52,7 +52,10 @@ def fit_together(tasks: Mapping[str, Task], classifier: Entry) -> list[dict]:
 
     def wrap(name: str) -> Any:
         model = classifier.make(task.seed)
-        return model if name == "None" else EXTRA_METHODS[name].wrap(model, task.seed)
+        if name == "None":
+            return model
+        entry = tasks[name].method if name in tasks else EXTRA_METHODS[name]
+        return entry.wrap(model, task.seed)
 
     with threadpool_limits(limits=1):
         models = {name: wrap(name) for name in tasks}

@@ -14,6 +14,7 @@ data set. `make bench-adaptive` stores it with the results.
 """
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
@@ -41,6 +42,14 @@ OTHERS = [name for name in METHODS if name != "GMR"]
 STUDIED = ("GMR-adaptive", "GMR-ensemble", "Vote", "Bagging")
 #: The protocol with label noise, and its classifiers.
 MISLABELLED, QUICK = "mislabelled", ("DT", "SVM", "KNN", "LR", "XGB")
+#: Probabilities corrected for the samples removed, with the quick classifiers that have them.
+CORRECTED = replace(
+    EXTRA_METHODS["GMR-adaptive"],
+    name="GMR-corrected",
+    short="GMR-co",
+    options={"correct_posterior": True},
+)
+WITH_PROBABILITIES = tuple(name for name in QUICK if name != "SVM")
 #: Losses in AUPRC above this are counted.
 LOSS = 0.01
 
@@ -50,6 +59,8 @@ def run(store: str, home: str, *names: str) -> None:
     sources, kept = paper_sources(names or SETS, home), Store(store)
     methods = [EXTRA_METHODS[name] for name in STUDIED]
     run_together(Grid(sources, methods=methods), kept)
+    quick = [CLASSIFIERS[name] for name in WITH_PROBABILITIES]
+    run_together(Grid(sources, [CORRECTED], quick, SEEDS[:2]), kept)
     noisy = [METHODS["None"], *(EXTRA_METHODS[name] for name in ("GMR-adaptive", "Vote"))]
     run_together(
         Grid(sources, noisy, [CLASSIFIERS[name] for name in QUICK], SEEDS[:2], [MISLABELLED]), kept
@@ -101,8 +112,13 @@ def brier_scores(frame: pd.DataFrame, names: list[str]) -> None:
     """Print the Brier scores of classifiers that have probabilities by themselves."""
     plain = frame[(frame["method"] == "None") & frame["brier"].notna()]
     frame = frame[frame["classifier"].isin(plain["classifier"].unique())]
-    values = compare(frame[frame["method"].isin(["None", *names])], "brier").values
-    print(f"\nMean Brier score over {len(values)} pairs, lower is better:\n")
+    comparison = compare(frame[frame["method"].isin(["None", *names])], "brier")
+    values = comparison.values
+    fitted = ", ".join(values.index.get_level_values("classifier").unique())
+    print(
+        f"\nMean Brier score over {len(values)} pairs ({fitted}; "
+        f"{int(comparison.seeds.max())} seeds), lower is better:\n"
+    )
     print("| method | Brier score | difference | better in |\n|---|---|---|---|")
     for name in ["None", *names]:
         cells = [name, number(values[name].mean(), 4), "", ""]
@@ -142,6 +158,7 @@ def label_noise(frame: pd.DataFrame) -> None:
 def report(store: str = str(RESULTS / "adaptive"), baselines: str = str(RESULTS / "paper")) -> None:
     """Print the comparison of the results of both stores."""
     frame, _ = newest(pd.concat([Store(baselines).read(), Store(store).read()]))
+    everything = frame
     names = [name for name in STUDIED if name in set(frame["method"])]
     shared = compare_methods(frame, *OTHERS, *names)
     # The same cells for every method, so that rows of the table are comparable.
@@ -170,6 +187,9 @@ def report(store: str = str(RESULTS / "adaptive"), baselines: str = str(RESULTS 
     contrasts(frame, names, "None")
     contrasts(frame, [name for name in names if name != "Bagging"], "Bagging")
     brier_scores(frame, names)
+    if CORRECTED.name in set(everything["method"]):
+        # With the probabilities corrected for the samples removed.
+        brier_scores(everything, ["GMR-adaptive", CORRECTED.name])
     label_noise(frame)
     print("\nAUPRC, averaged over classifiers:\n")
     columns = ["None", *names]
