@@ -3,11 +3,13 @@
 To add an engine, write a module that follows `contract.Engine` and add one entry to `ENGINES`.
 """
 
+import ctypes
 import importlib.util
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -168,8 +170,11 @@ def gpu_pays(points: Points) -> bool:
     if not isinstance(points.values, np.ndarray):
         # Sparse matrices would have to be made dense; a tensor is on its device already.
         return not sparse.issparse(points.values)
-    least = _GPU_PAYS if "torch" in sys.modules else _GPU_PAYS_TO_IMPORT
+    imported = "torch" in sys.modules
+    least = _GPU_PAYS if imported else _GPU_PAYS_TO_IMPORT
     if points.values.size < least or importlib.util.find_spec("torch") is None:
+        return False
+    if not (imported or _has_driver()):
         return False
     try:
         import torch
@@ -177,3 +182,13 @@ def gpu_pays(points: Points) -> bool:
         # A broken installation counts as none.
         return False
     return bool(torch.cuda.is_available())
+
+
+def _has_driver() -> bool:
+    """Return whether a driver of a GPU is installed; to import PyTorch takes seconds."""
+    try:
+        ctypes.CDLL("nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1")
+    except OSError:
+        # The device of AMD's driver.
+        return Path("/dev/kfd").exists()
+    return True

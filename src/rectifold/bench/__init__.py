@@ -1,7 +1,8 @@
 """Experiments: a grid of fits, the store of their results, and a report on them."""
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from rectifold._lazy import attach as _attach
 
 if TYPE_CHECKING:
     from rectifold.bench._data import Source, paper_sources
@@ -21,17 +22,21 @@ if TYPE_CHECKING:
     )
 
 # Modules are imported with the first use of their names: only some need the extra "bench".
-_MODULES = {
-    "bench._data": ("Source", "paper_sources"),
-    "bench._grid": ("SEEDS", "Grid"),
-    "bench._protocols": ("PROTOCOLS",),
-    "model_selection._registry": (
-        *("CLASSIFIERS", "EXTRA_CLASSIFIERS", "METHODS", "EXTRA_METHODS"),
-        *("BenchError", "Entry", "classifier", "method"),
-    ),
-    "bench._runner": ("Progress", "run"),
-    "bench._store": ("Store",),
-}
+__getattr__, __dir__ = _attach(
+    "rectifold.bench",
+    {
+        "rectifold.bench._data": ("Source", "paper_sources"),
+        "rectifold.bench._grid": ("SEEDS", "Grid"),
+        "rectifold.bench._protocols": ("PROTOCOLS",),
+        "rectifold.model_selection._registry": (
+            *("CLASSIFIERS", "EXTRA_CLASSIFIERS", "METHODS", "EXTRA_METHODS"),
+            *("BenchError", "Entry", "classifier", "method"),
+        ),
+        "rectifold.bench._runner": ("Progress", "run"),
+        "rectifold.bench._store": ("Store",),
+    },
+    hint='experiments need {}: install it with pip install "rectifold[bench]"',
+)
 
 __all__ = [
     "CLASSIFIERS",
@@ -51,21 +56,3 @@ __all__ = [
     "paper_sources",
     "run",
 ]
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
-
-
-def __getattr__(name: str) -> Any:
-    module = next((module for module, names in _MODULES.items() if name in names), None)
-    if module is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    try:
-        value = getattr(import_module(f"rectifold.{module}"), name)
-    except ModuleNotFoundError as error:
-        raise ImportError(
-            f'experiments need {error.name}: install it with pip install "rectifold[bench]"'
-        ) from error
-    globals()[name] = value
-    return value

@@ -23,18 +23,27 @@ def run(arguments: list[str]) -> int:
 
     0 is success, 1 a closed pipe, 2 a wrong option or input, and 130 an interrupt by Ctrl-C.
     """
-    _prepare_streams()
-    with _terminate_as_interrupt():
-        if any(importlib.util.find_spec(name) is None for name in EXTRA):
-            return _fail('the command line needs an extra: pip install "rectifold[cli]"')
-        try:
+    try:
+        _prepare_streams()
+        with _terminate_as_interrupt():
+            if any(importlib.util.find_spec(name) is None for name in EXTRA):
+                return _fail('the command line needs an extra: pip install "rectifold[cli]"')
             return _dispatch(arguments)
-        except KeyboardInterrupt:
+    except BrokenPipeError:
+        # The reader of the output has ended, and Python must not flush into that pipe at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except BaseException as problem:
+        if _is_interrupt(problem):
             return _fail("stopped", code=130)
-        except BrokenPipeError:
-            # The reader of the output has ended, and Python must not flush into that pipe at exit.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            return 1
+        raise
+
+
+def _is_interrupt(problem: BaseException | None) -> bool:
+    """Return whether Ctrl-C was pressed; an import that it interrupts can raise another error."""
+    while problem is not None and not isinstance(problem, KeyboardInterrupt):
+        problem = problem.__cause__ or problem.__context__
+    return problem is not None
 
 
 def _prepare_streams() -> None:
@@ -73,6 +82,9 @@ def _dispatch(arguments: list[str]) -> int:
 
     try:
         code = typer.main.get_command(app)(arguments, "rectifold", standalone_mode=False)
+        if code == 130:
+            # Typer returns this for Ctrl-C.
+            raise KeyboardInterrupt
     except (ParameterError, UsageError) as problem:
         return _fail(sentence_of(problem))
     except Stopped as stopped:

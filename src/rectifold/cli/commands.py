@@ -10,8 +10,6 @@ import typer
 
 from rectifold.cli import options
 from rectifold.cli.bench import app as bench_app
-from rectifold.cli.clean import Request, clean_file
-from rectifold.cli.clean_dask import clean_on_cluster
 from rectifold.cli.compare import compare
 from rectifold.cli.errors import UsageError, stoppable
 from rectifold.cli.predict import predict
@@ -228,6 +226,11 @@ def clean(
         "random_state": random_state,
         "n_jobs": n_jobs,
     }
+    # Imported here, so that the help does not wait for NumPy, pandas and scikit-learn.
+    from rectifold.cli import terminal
+    from rectifold.cli.clean import Request, clean_file
+    from rectifold.cli.clean_dask import clean_on_cluster
+
     request = Request(
         source=source,
         target=target,
@@ -243,8 +246,6 @@ def clean(
         encoding=encoding,
         delimiter=delimiter,
     )
-    from rectifold.cli import terminal
-
     with stoppable(), terminal.progress("searching neighbours", not (quiet or as_json)):
         if engine == "dask":
             if block_size is not None:

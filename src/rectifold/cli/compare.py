@@ -12,8 +12,6 @@ import typer
 from rectifold.cli import options
 from rectifold.cli.bench import EXTRA
 from rectifold.cli.errors import UsageError, sentence_of, stoppable
-from rectifold.cli.table_input import feature_columns, read_samples
-from rectifold.cli.target_column import classes_named
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -95,6 +93,8 @@ def compare(
         raise UsageError('--html needs an extra: pip install "rectifold[bench]"')
     from rectifold._io import check_outputs, open_table, write_whole
     from rectifold.cli import terminal
+    from rectifold.cli.table_input import feature_columns, read_samples
+    from rectifold.cli.target_column import classes_named
 
     if html is not None:
         check_outputs([("html", html)], source, tables=False)

@@ -12,7 +12,6 @@ import typer
 from rectifold.cli import options
 from rectifold.cli.compare import MissingTarget
 from rectifold.cli.errors import UsageError, stoppable
-from rectifold.cli.predict_run import Request, score_file
 
 
 def _read_weight(text: str) -> str | float:
@@ -93,6 +92,11 @@ def predict(
     """
     if output is None and report is None:
         raise UsageError("pass -o for the scored table, or --report for a page")
+    # Imported here, so that the help does not wait for NumPy, pandas and scikit-learn.
+    from rectifold.cli import terminal
+    from rectifold.cli.predict_result import show_result
+    from rectifold.cli.predict_run import Request, score_file
+
     request = Request(
         train,
         new,
@@ -112,9 +116,6 @@ def predict(
         encoding,
         delimiter,
     )
-    from rectifold.cli import terminal
-    from rectifold.cli.predict_result import show_result
-
     sys.path.insert(0, "")
     with stoppable(), terminal.progress("fitting", not (quiet or as_json)):
         result, features = score_file(request)

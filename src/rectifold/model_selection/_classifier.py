@@ -51,8 +51,8 @@ class RectifiedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     The classifier may be fitted on data cleaned by :class:`rectifold.GMR`.
 
     The weight w, the share of the leaves in the vote, and the setting of GMR, or no cleaning, are
-    chosen by cross-validation inside the training data. The vote and cleaning are used only if their gain exceeds
-    `min_gain_se` standard errors; otherwise the model is the classifier alone.
+    chosen by cross-validation inside the training data. The vote and cleaning are used only if
+    their gain exceeds `min_gain_se` standard errors; otherwise the model is the classifier alone.
 
     Parameters
     ----------
@@ -205,8 +205,8 @@ class RectifiedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     :doc:`the guide </docs/guide/choosing>` has the reason for each.
 
     For the vote, a fitted model keeps the encoded features of the training data in single
-    precision and a forest, unless its weight is 0, and no other copy of `X`. Sample weights are passed to the
-    classifier and do not weight votes.
+    precision and a forest, unless its weight is 0, and no other copy of `X`. Sample weights are
+    passed to the classifier and do not weight votes.
 
     `rectification_` refers to `X` and keeps up to 64 MiB of neighbours, so that
     ``rectification_.report()`` can show them; neither is pickled. To drop both:
