@@ -1,5 +1,6 @@
 """Threads that share the work of an engine, and memory that each of them reuses."""
 
+import os
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
@@ -22,10 +23,41 @@ _local = threading.local()
 _released: list[dict[str, Any]] = []
 _MAX_RELEASED = 4
 #: The limit of BLAS threads holds for the whole process: it is set by the first of the pools in
-#: use, in whatever thread, and restored by the last.
+#: use, in whatever thread, and restored by the last, perhaps in another one.
 _limits: list[Any] = []
 _lock = threading.Lock()
 _in_use = 0
+
+
+def _limit_blas() -> None:
+    """Set the limit, unless BLAS has one thread: another thread may have limited it meanwhile."""
+    libraries = [one for one in _controller().lib_controllers if one.user_api == "blas"]
+    if any(one.num_threads != 1 for one in libraries):
+        _limits.append(_controller().limit(limits=1, user_api="blas"))
+        _let_others_restore()
+
+
+def _restore_blas() -> None:
+    while _limits:
+        _limits.pop().restore_original_limits()
+        _let_others_restore()
+
+
+def _let_others_restore() -> None:
+    # From 3.7 on, threadpoolctl ignores all threads but the one that has set a limit first.
+    for library in _controller().lib_controllers:
+        getattr(library, "clear_controlling_thread", lambda: None)()
+
+
+def _forget_other_threads() -> None:
+    """Start a forked process, in which only the thread that forked goes on, without pools."""
+    global _lock, _in_use
+    _lock, _in_use = threading.Lock(), 0
+    _restore_blas()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_other_threads)
 
 
 @cache
@@ -50,7 +82,7 @@ class Workers:
         global _in_use
         with _lock:
             if _in_use == 0:
-                _limits.append(_controller().limit(limits=1, user_api="blas"))
+                _limit_blas()
             _in_use += 1
         return self
 
@@ -58,11 +90,11 @@ class Workers:
         global _in_use
         if self._pool is not None:
             self._pool.shutdown(cancel_futures=True)
-            _released.extend(self._memory[: max(0, _MAX_RELEASED - len(_released))])
         with _lock:
+            _released.extend(self._memory[: max(0, _MAX_RELEASED - len(_released))])
             _in_use -= 1
             if _in_use == 0:
-                _limits.pop().restore_original_limits()
+                _restore_blas()
 
     def map(self, work: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
         """Yield the results in the order of the items, with few of them in memory at once."""
@@ -100,9 +132,7 @@ def positive(block: Floats) -> Bools:
 
 def _adopt_memory(register: list[dict[str, Any]] | None = None) -> None:
     """Start a thread with the buffers of one that has ended; append them to `register`."""
-    try:
-        _local.buffers = _released.pop()
-    except IndexError:
-        _local.buffers = {}
+    with _lock:
+        _local.buffers = _released.pop() if _released else {}
     if register is not None:
         register.append(_local.buffers)
