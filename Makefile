@@ -5,7 +5,7 @@ DATA ?= ../shared/data
 BIN := $(VENV)/bin
 SUDO := $(shell test "$$(id -u)" = 0 || echo sudo)
 
-.PHONY: demo test figures test-browser test-slow test-gpu soak lint bench-gpu bench-speed bench-costs bench-memory \
+.PHONY: demo test figures test-browser test-slow test-gpu fuzz soak lint bench-gpu bench-speed bench-costs bench-memory \
 	bench-prediction bench-report bench-approximate bench-dask browser docs bench-paper bench-adaptive bench-candidates bench-views bench-leaves bench-choosing bench-deep bench-theory bench-unseen clean
 .DEFAULT_GOAL := demo
 
@@ -27,6 +27,9 @@ test-slow: $(VENV)/.installed ## The tests that take minutes: all rows of all 27
 test-gpu: $(VENV)/.installed ## The tests that need a CUDA device
 	$(BIN)/python -m pip install --quiet --requirement experiments/requirements.txt
 	$(BIN)/python -m pytest tests experiments/tests -m gpu
+
+fuzz: $(VENV)/.installed ## Random tables in many ways beside a plain reading: an hour, or DURATION=60 seconds
+	PYTHONPATH=tests $(BIN)/python -m fuzz --seconds $(or $(DURATION),3600)
 
 soak: $(VENV)/.installed ## An hour of fits in threads: the same bits, and memory stays flat
 	$(BIN)/python tests/soak.py
