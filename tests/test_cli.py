@@ -119,6 +119,19 @@ class TestClean:
         assert facts["notes"] == []
         assert set(facts["seconds"]) == {"read", "space", "search", "votes", "rules", "write"}
 
+    def test_a_label_that_could_be_a_formula_is_copied_but_not_added_as_one(self, run):
+        labels = {"rare": '=HYPERLINK("x")', "common": "@SUM(1)"}
+        table().replace({"label": labels}).to_csv("formulas.csv", index=False)
+        options = ("-t", "label", "-o", "out.csv", "--removed", "removed.csv", "-q")
+        assert run("clean", "formulas.csv", *options) == (0, "", "")
+        before = Path("formulas.csv").read_text().splitlines()
+        assert set(Path("out.csv").read_text().splitlines()) <= set(before)
+        removed = pd.read_csv("removed.csv")
+        assert set(removed["label"]) == set(labels.values())
+        assert set(removed["rectifold_predicted"]) == {f"'{text}" for text in labels.values()}
+        added = pd.read_csv("removed.csv", dtype=str)[list(ADDED_COLUMNS)].to_numpy().ravel()
+        assert not [cell for cell in added if cell[0] in "=+-@"]
+
     def test_quiet_prints_nothing(self, clean):
         assert clean("--quiet") == (0, "", "")
 
@@ -183,7 +196,7 @@ class TestClean:
             raise KeyboardInterrupt
 
         monkeypatch.setattr("rectifold._engines.check_engine", lambda _: None)
-        monkeypatch.setattr("rectifold.cli.commands.clean_file", stop)
+        monkeypatch.setattr("rectifold.cli.clean.clean_file", stop)
         assert clean(*options.split())[0] == 130
         assert requests[0].settings["engine"] == engine
         assert " ".join(as_command(requests[0])).endswith(options)

@@ -4,6 +4,7 @@ import csv
 import gzip
 import io
 import os
+import re
 import stat
 from decimal import Decimal
 from pathlib import Path
@@ -239,6 +240,47 @@ class TestText:
         nasty.path.unlink()
         with pytest.raises(FileError, match="cannot be read: No such file"):
             nasty.frame()
+
+
+class TestAddedText:
+    """Text from data in added columns of text files is not a formula for a spreadsheet."""
+
+    FORMULAS = ("=cmd()", "+x", "-x", "@x", "\t=1", "\r=1", "\n=1", "-1+1", "'=1")
+    PLAIN = ("-1", "+1.5e3", "it's", "'quoted'", "a=b", "", None)
+
+    def sources(self, folder):
+        n = len(self.FORMULAS) + len(self.PLAIN)
+        frame = pd.DataFrame({"a": range(n), "b": "=1+1"})
+        frame.to_csv(folder / "in.csv", index=False)
+        frame.to_parquet(folder / "in.parquet")
+        return [open_table(folder / name) for name in ("in.csv", "in.parquet")]
+
+    @pytest.mark.parametrize("name", ["out.csv", "out.tsv", "out.csv.gz"])
+    def test_in_text_files_an_apostrophe_precedes_what_could_be_a_formula(self, tmp_path, name):
+        values = [*self.FORMULAS, *self.PLAIN]
+        for table in self.sources(tmp_path):
+            out = save(table, tmp_path / name, [1] * len(values), added={"p": values, "=q": values})
+            header, *rows = cells(out, "\t" if "tsv" in name else ",")
+            assert header == ["a", "b", "p", "'=q"]
+            expected = [*(f"'{text}" for text in self.FORMULAS), *(t or "" for t in self.PLAIN)]
+            assert [row[2] for row in rows] == [row[3] for row in rows] == expected
+            # Cells of the input are copied.
+            assert {row[1] for row in rows} == {"=1+1"}
+
+    def test_in_parquet_files_text_is_unchanged(self, tmp_path):
+        values = [*self.FORMULAS, *self.PLAIN]
+        for table in self.sources(tmp_path):
+            out = save(table, tmp_path / "o.parquet", [1] * len(values), added={"p": values})
+            assert pq.read_table(out)["p"].to_pylist() == values
+
+    @given(st.text(st.sampled_from("'=+-@\t\r\n1.ea"), max_size=5))
+    def test_the_label_can_be_read_back(self, text):
+        from rectifold._io.formats import as_text_cell
+
+        cell = as_text_cell(text)
+        assert re.sub(r"\A'(?='*[=+\-@\t\r\n])", "", cell) == text
+        if cell.startswith(("=", "+", "-", "@", "\t", "\r", "\n")):
+            float(cell)
 
 
 class TestVerbatimLaw:
@@ -555,7 +597,7 @@ class TestWholeFiles:
         monkeypatch.setattr(os, "replace", busy)
         with pytest.raises(OSError, match="busy") as caught, whole_files(names):
             pass
-        assert (caught.value.filename, caught.value.filename2) == (str(names[0]), None)
+        assert (caught.value.filename, caught.value.filename2) == (str(names[1]), None)
 
     def test_a_link_stays_a_link(self, tmp_path):
         (tmp_path / "real").write_text("old")

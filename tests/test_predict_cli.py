@@ -352,6 +352,23 @@ def test_bad_training_tables_get_one_sentence(run, content, options, sentence):
     assert not Path("scored.csv").exists()
 
 
+def test_a_predicted_label_that_could_be_a_formula_gets_an_apostrophe_in_text_files_only(run):
+    labels = {"rare": "=1+1", "common": "-x"}
+    table().replace({"label": labels}).to_csv("train.csv", index=False)
+    assert run("-o", "scored.csv")[0] == 0
+    scored = pd.read_csv("scored.csv")
+    assert list(scored.columns[-3:]) == ["prediction", "probability_-x", "probability_=1+1"]
+    assert set(scored["prediction"]) == {"'=1+1", "'-x"}
+    assert run("-o", "scored.parquet")[0] == 0
+    assert set(pd.read_parquet("scored.parquet")["prediction"]) == set(labels.values())
+
+
+def test_predictions_of_negative_labels_are_numbers(run):
+    table().replace({"label": {"rare": 1, "common": -1}}).to_csv("train.csv", index=False)
+    assert run("-o", "scored.csv")[0] == 0
+    assert set(pd.read_csv("scored.csv")["prediction"]) == {1, -1}
+
+
 def test_a_delimiter_is_for_the_tables_that_are_text(run):
     table().to_parquet("train.parquet")
     Path("new.csv").write_text("a|b|kind\n1|2|red\n")

@@ -18,7 +18,7 @@ import pyarrow.feather
 import pyarrow.parquet
 
 from rectifold._core.errors import Param
-from rectifold._io.formats import FileError, Format, compressed
+from rectifold._io.formats import FileError, Format, as_text_cell, compressed
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -202,6 +202,8 @@ def _to_pandas(table: Any) -> pd.DataFrame:
 
 def _write(table: Any, file: IO[bytes], form: Format, added: Mapping[str, Sequence[Any]]) -> None:
     for name, values in added.items():
+        if form.kind == "text":
+            name, values = as_text_cell(name), [as_text_cell(value) for value in values]
         table = table.append_column(name, pa.array(list(values), from_pandas=True))
     if form.kind == "text":
         _write_text(table, file, form)

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from rectifold._io.formats import FileError, Format, compressed
+from rectifold._io.formats import FileError, Format, as_text_cell, compressed
 from rectifold._io.text_records import BOM, Record, RecordFile
 
 if TYPE_CHECKING:
@@ -82,8 +82,9 @@ class TextTable:
 
         Columns in `drop` are left out; `added` are additional columns, with one value for each row
         that is written. Text with the same delimiter is copied unchanged. With another one, or with
-        columns dropped or added, cells keep their text. Other formats get the parsed values; there,
-        a column in `verbatim` is numeric only if all its cells are plain integers.
+        columns dropped or added, cells keep their text; those added follow `as_text_cell`. Other
+        formats get the parsed values; there, a column in `verbatim` is numeric only if all its
+        cells are plain integers.
         """
         self._file.check_unchanged()
         if form.kind != "text":
@@ -247,4 +248,4 @@ def _line_ending(raw: str) -> str:
 
 
 def _as_text(value: Any) -> str:
-    return "" if value is None else str(value)
+    return "" if value is None else str(as_text_cell(value))

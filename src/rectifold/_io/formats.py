@@ -1,11 +1,12 @@
 """Formats of files, by the endings of their names, and the error of all files."""
 
 import gzip
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from rectifold._core.errors import ParameterError
 
@@ -47,6 +48,28 @@ def format_of(path: Path) -> Format:
         if name.endswith(ending):
             return form
     raise FileError(f"the name of {str(path)!r} has none of the known endings {KNOWN_ENDINGS}")
+
+
+#: Text that a spreadsheet would run as a formula, also if apostrophes precede it.
+_FORMULA = re.compile("'*[=+\\-@\t\r\n]")
+#: Numbers match too, but are harmless.
+_NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
+
+
+def as_text_cell(value: Any) -> Any:
+    """Return a value for a text file, with an apostrophe before text that could be a formula.
+
+    Text that has one already gets one more, so that removing the first returns the text. Numbers
+    such as -1 are left as they are.
+
+    Examples
+    --------
+    >>> [as_text_cell(value) for value in ("=1+1", "'=1+1", "-x", "-1", "it's", 7, None)]
+    ["'=1+1", "''=1+1", "'-x", '-1', "it's", 7, None]
+    """
+    if isinstance(value, str) and _FORMULA.match(value) and not _NUMBER.fullmatch(value):
+        return f"'{value}"
+    return value
 
 
 @contextmanager

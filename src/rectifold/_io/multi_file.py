@@ -6,8 +6,6 @@ import glob
 import os
 import re
 import secrets
-import shutil
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -21,14 +19,13 @@ import pyarrow.parquet
 from rectifold._core.errors import Param
 from rectifold._io.arrow import ArrowTable, without_views
 from rectifold._io.formats import FileError, Format
-from rectifold._io.outputs import check_parent, uninterrupted
+from rectifold._io.output_set import renamed_together, warn_of_unfinished
+from rectifold._io.outputs import check_parent
 
 if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
 
-#: Attempts to remove a folder into which a task may still write, and the seconds in between.
-_ATTEMPTS, _PAUSE = 50, 0.1
 #: Endings of the files in a folder that belong to its table.
 _ENDINGS = (".parquet", ".pq")
 
@@ -224,41 +221,11 @@ def whole_folders(folders: Sequence[Path]) -> Iterator[list[Path]]:
     """Make empty folders that get their names all together at the end, or never.
 
     Until the block ends, they have temporary names beside those of `folders` (see
-    `check_folders`); an exception (Ctrl-C too) removes them and their files.
+    `check_folders`); an exception (Ctrl-C too) removes them and their files. The first is the main
+    output; see `renamed_together`.
     """
-    targets = [Path(os.path.realpath(folder)) for folder in folders]
-    drafts = [target.parent / f".rectifold-{secrets.token_hex(8)}.tmp" for target in targets]
-    try:
-        for draft in drafts:
-            draft.mkdir()
-        yield drafts
-        with uninterrupted():
-            _rename_all(drafts, targets)
-    finally:
-        for draft in drafts:
-            _remove(draft)
-
-
-def _rename_all(drafts: Sequence[Path], targets: Sequence[Path]) -> None:
-    done: list[tuple[Path, Path]] = []
-    try:
-        for draft, target in zip(drafts, targets, strict=True):
-            # Replaces an empty folder.
-            os.replace(draft, target)
-            done.append((draft, target))
-    except OSError:
-        for draft, target in done:
-            os.replace(target, draft)
-        raise
-
-
-def _remove(folder: Path) -> None:
-    # A task that was told to stop may still be writing a file.
-    for _ in range(_ATTEMPTS):
-        shutil.rmtree(folder, ignore_errors=True)
-        if not folder.exists():
-            return
-        time.sleep(_PAUSE)
+    with renamed_together(folders, os.mkdir) as drafts:
+        yield [Path(draft) for draft in drafts]
 
 
 def check_folders(folders: Mapping[str, Path], pieces: Pieces) -> None:
@@ -273,6 +240,7 @@ def check_folders(folders: Mapping[str, Path], pieces: Pieces) -> None:
         if os.path.lexists(real) and not os.path.isdir(real):
             raise FileError("{} is a file; name a folder, for several files", output)
         if os.path.isdir(real) and os.listdir(real):
+            warn_of_unfinished(next(iter(folders.values())))
             raise FileError("{} is a folder that is not empty; name a new one", output)
         check_parent(output, path, real)
         for other, resolved in seen.items():

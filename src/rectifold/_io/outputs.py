@@ -2,9 +2,7 @@
 
 import os
 import secrets
-import signal
 import stat
-import threading
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -12,6 +10,7 @@ from typing import IO
 
 from rectifold._core.errors import Param
 from rectifold._io.formats import FileError, format_of
+from rectifold._io.output_set import renamed_together
 
 
 def check_outputs(
@@ -73,14 +72,15 @@ def _resolve(output: Param, path: Path) -> str:
     return real
 
 
-def _temporary_beside(target: str) -> str:
-    return os.path.join(os.path.dirname(target), f".rectifold-{secrets.token_hex(8)}.tmp")
+def _create(name: str) -> None:
+    # Files of tempfile can be read by the owner only, also after they are renamed.
+    open(name, "xb").close()
 
 
 def _create_and_remove(target: str) -> None:
-    name = _temporary_beside(target)
+    name = os.path.join(os.path.dirname(target), f".rectifold-{secrets.token_hex(8)}.tmp")
     try:
-        open(name, "xb").close()
+        _create(name)
     finally:
         with suppress(OSError):
             os.remove(name)
@@ -95,62 +95,31 @@ def _is_same(one: str, other: str) -> bool:
 
 @contextmanager
 def whole_files(paths: Sequence[Path]) -> Iterator[list[IO[bytes]]]:
-    """Open files that get their names all together at the end, or never.
+    """Open files that get their names all together at the end, or never; see `renamed_together`.
 
     Until the block ends, they have temporary names in the same folders; an exception (Ctrl-C too)
-    removes them. Existing files are replaced.
+    removes them. Existing files are replaced. The first path is the main output.
     """
-    # A symbolic link is kept: the file that it names is replaced.
     targets = [os.path.realpath(path) for path in paths]
-    made: dict[str, Path] = {}
     files: list[IO[bytes]] = []
-    try:
-        for path, target in zip(paths, targets, strict=True):
-            name = _temporary_beside(target)
-            made[name] = path
-            # Files of tempfile can be read by the owner only, also after they are renamed.
-            files.append(open(name, "xb"))  # noqa: SIM115
-        yield files
-        for file, target in zip(files, targets, strict=True):
-            file.flush()
-            os.fsync(file.fileno())
-            file.close()
-            if os.path.exists(target):
-                os.chmod(file.name, stat.S_IMODE(os.stat(target).st_mode))
-        with uninterrupted():
-            for name, target in zip(list(made), targets, strict=True):
-                os.replace(name, target)
-                del made[name]
-    except OSError as problem:
-        # Temporary names mean nothing to the caller.
-        if problem.filename in made:
-            problem.filename = str(made[problem.filename])
-            problem.filename2 = None
-        raise
-    finally:
-        for file in files:
-            with suppress(OSError):
+    with renamed_together(paths, _create) as names:
+        try:
+            for name in names:
+                files.append(open(name, "wb"))  # noqa: SIM115
+            yield files
+            for file, target in zip(files, targets, strict=True):
+                file.flush()
+                os.fsync(file.fileno())
                 file.close()
-        for name in made:
-            with suppress(OSError):
-                os.remove(name)
+                if os.path.exists(target):
+                    os.chmod(file.name, stat.S_IMODE(os.stat(target).st_mode))
+        finally:
+            for file in files:
+                with suppress(OSError):
+                    file.close()
 
 
 def write_whole(path: Path, content: bytes) -> None:
     """Write one file, which appears whole or not at all; an existing one is replaced."""
     with whole_files([path]) as (file,):
         file.write(content)
-
-
-@contextmanager
-def uninterrupted() -> Iterator[None]:
-    """Ignore Ctrl-C, so that all outputs get their names or none."""
-    # Python runs handlers of signals in the main thread only.
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)

@@ -156,11 +156,14 @@ def report(
     """Write the results as an HTML page, as Markdown and as figures."""
     with _ready():
         from rectifold.bench.report import write_report
+        from rectifold.cli import terminal
 
         folder = output or store / "report"
-        for path in write_report(
-            _existing(store), folder, methods=options.names(method), latex=latex
-        ):
+        with terminal.progress("writing", False):
+            paths = write_report(
+                _existing(store), folder, methods=options.names(method), latex=latex
+            )
+        for path in paths:
             print(path)
     sys.stdout.flush()
 

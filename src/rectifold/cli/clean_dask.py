@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+import signal
+import threading
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -102,11 +104,9 @@ def _client(scheduler: str | None, n_workers: int) -> Iterator[None]:
     from distributed import Client, LocalCluster
     from joblib import effective_n_jobs
 
-    from rectifold._io.outputs import uninterrupted
-
     if scheduler is None:
         # Workers inherit that they ignore Ctrl-C; this process stops them.
-        with uninterrupted():
+        with _ctrl_c_ignored():
             cluster = LocalCluster(
                 n_workers=effective_n_jobs(n_workers),
                 threads_per_worker=1,
@@ -126,6 +126,19 @@ def _client(scheduler: str | None, n_workers: int) -> Iterator[None]:
         if not client.nthreads():
             raise UsageError(f"--scheduler: {scheduler!r} has no workers; start some first")
         yield
+
+
+@contextmanager
+def _ctrl_c_ignored() -> Iterator[None]:
+    # Python sets handlers of signals in the main thread only.
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 @dataclass(frozen=True)

@@ -44,6 +44,7 @@ def clean_wines(folder: Path) -> Wines:
 
     from rectifold import GMR
     from rectifold._io.arrow import ArrowTable
+    from rectifold.cli import terminal
     from rectifold.datasets import load_wine_quality
     from rectifold.report import Report
 
@@ -58,7 +59,10 @@ def clean_wines(folder: Path) -> Wines:
         added = removal_columns(record, np.arange(len(record.removed)), record.removed)
         table = ArrowTable.from_frame(bunch.frame)
         report = Report(record, title="White wines: what GMR did")
-        with whole_files(paths) as (cleaned_file, removed_file, page_file):
+        with (
+            terminal.progress("writing", False),
+            whole_files(paths) as (cleaned_file, removed_file, page_file),
+        ):
             table.write(cleaned_file, format_of(cleaned), ~record.removed)
             table.write(removed_file, format_of(removed), record.removed, added=added)
             page_file.write(report.html().encode())

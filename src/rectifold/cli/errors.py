@@ -29,8 +29,9 @@ def stoppable(sentence: str = "stopped; nothing was written") -> Iterator[None]:
     """Turn Ctrl-C into `Stopped` with this sentence."""
     try:
         yield
-    except KeyboardInterrupt:
-        raise Stopped(sentence) from None
+    except KeyboardInterrupt as stop:
+        # It has a sentence of its own if it came when the outputs had got their names.
+        raise Stopped(str(stop) or sentence) from None
 
 
 def sentence_of(problem: BaseException | str) -> str:
