@@ -1,5 +1,6 @@
 """GMR on Dask returns the samples, votes and decisions of one machine, for all partitions."""
 
+import itertools
 import json
 import os
 import signal
@@ -25,6 +26,7 @@ import billion
 import cases
 import rectifold
 from rectifold import Approximate
+from rectifold._core.errors import ParameterError
 from rectifold.dask import GMR
 from rectifold.dask._cluster import Cluster
 from rectifold.dask._exact_sums import exact_sum, moments
@@ -421,6 +423,8 @@ class TestBadInput:
         self.check("holds missing values", *in_parts(holes, y, (30, 60)), space=StandardScaler())
         self.check("every column of X is constant", *in_parts(X * 0, y, (30, 60)))
         self.check("beyond 1e\\+150", *in_parts(X * 1e160, y, (30, 60)))
+        lists = dd.from_map(lambda n: pd.DataFrame({"a": [[1]] * n}), [30, 60])
+        self.check("column 'a' of X", lists, labels)
         self.check("n_neighbors=90 needs at least 91 samples", rows, labels, n_neighbors=90)
         empty = da.zeros((0, 2), chunks=((0,), (2,)))
         self.check("nothing to clean", empty, da.zeros(0, chunks=0))
@@ -438,6 +442,132 @@ class TestBadInput:
         for name in ("n_neighbors", "block_size", "space_sample"):
             self.check(f"'{name}' parameter", rows, labels, **{name: 0})
         self.check("names no class", rows, labels, sampling_strategy=[])
+
+
+def other_values(name):
+    """Expect the sentence on a collection that changes."""
+    sentence = (
+        rf"^{name} gives different values each time it is computed, as partition \d shows: call "
+        r"persist\(\) on the collection, or write it to Parquet and read that\.$"
+    )
+    return pytest.raises(ParameterError, match=sentence)
+
+
+def random_samples(y):
+    """Return samples that differ in every call."""
+    return np.random.default_rng().normal(size=(len(y), 4)) + y[:, None]
+
+
+def random_frame(n):
+    """Return a partition that differs in every call."""
+    y = np.random.default_rng(n).random(n) < 0.2
+    return pd.DataFrame(random_samples(y), columns=list("abcd")).assign(y=y.astype(int))
+
+
+@pytest.mark.usefixtures("at_home")
+class TestChangingCollections:
+    """A collection that differs each time it is computed raises an error."""
+
+    @pytest.mark.parametrize("parts", [1, 4])
+    def test_random_arrays(self, parts):
+        X, y = table(400)
+        rows, labels = in_parts(X, y, cuts_of(400, parts))
+        chunks = (labels.chunks[0], (4,))
+        changing = labels.map_blocks(random_samples, new_axis=1, chunks=chunks, meta=X[:0])
+        gmr = GMR(block_size="8 KiB")
+        with other_values("X"):
+            gmr.fit_resample(changing, labels)
+        flipped = labels.map_blocks(
+            lambda part: part ^ (np.random.default_rng().random(len(part)) < 0.2), dtype=y.dtype
+        )
+        with other_values("y"):
+            gmr.fit_resample(rows, flipped)
+        gmr.fit_resample(changing.persist(), flipped.persist())
+
+    @pytest.mark.parametrize("sizes", [[300], [100, 101, 102]])
+    @pytest.mark.parametrize("space", [None, StandardScaler(), MinMaxScaler(), RobustScaler()])
+    def test_random_frames(self, sizes, space):
+        frame = dd.from_map(random_frame, sizes, meta=random_frame(5)[:0])
+        with other_values("X"):
+            GMR(space=space).fit_resample(frame[list("abcd")], frame["y"])
+        frame = frame.persist()
+        GMR(space=space).fit_resample(frame[list("abcd")], frame["y"])
+
+    def test_what_changes_after_cleaning_is_seen_when_the_result_is_computed(self):
+        changed = []
+
+        def read(block):
+            return block[::-1] if changed else block
+
+        X, y = table(300)
+        rows, labels = (
+            part.map_blocks(read, meta=part._meta) for part in in_parts(X, y, cuts_of(300, 3))
+        )
+        gmr = GMR()
+        found, kept = gmr.fit_resample(rows, labels)
+        record = gmr.rectification_
+        changed.append(True)
+        for name, lazy in (("X", found), ("y", kept), ("y", record.label), ("y", record)):
+            with other_values(name):
+                lazy.compute()
+        gmr.fit_resample(rows, labels)
+        labels_of_frame = dd.from_pandas(pd.Series(y), npartitions=1)
+        frame = dd.from_map(lambda n: pd.DataFrame(X[:: 1 if changed else -1]), [0])
+        gmr.fit_resample(frame, labels_of_frame)
+        changed.clear()
+        with other_values("X"):
+            gmr.rectification_.to_frame().compute()
+
+    def test_equal_values_may_have_another_order_in_memory_and_be_other_objects(self):
+        reads = itertools.count()
+
+        def read(block):
+            return np.asfortranarray(block) if next(reads) % 2 else np.ascontiguousarray(block)
+
+        X, y = table(300)
+        rows, labels = in_parts(X, y, cuts_of(300, 3))
+        gmr, one = GMR(block_size="8 KiB"), rectifold.GMR()
+        gmr.fit_resample(rows.map_blocks(read, meta=X[:0]), labels)
+        one.fit_resample(X, y)
+        same(gmr.rectification_, one.rectification_)
+
+        def messy(part):
+            some = pd.DataFrame({"a": X[100 * part : 100 * part + 100, 0]})
+            texts = [None if value > 1 else f"row {value:.0f}" for value in some["a"]]
+            some["text"] = pd.Series(texts, dtype=object)
+            some["kind"] = pd.Categorical(texts)
+            some["whole"] = pd.Series(some["a"].round(), dtype="Int64").where(some["a"] < 1)
+            some["when"] = pd.Timestamp("2024-01-01") + pd.to_timedelta(some["a"].round(), "D")
+            return some
+
+        with dask.config.set({"dataframe.convert-string": False}):
+            frame = dd.from_map(messy, [0, 1, 2], enforce_metadata=False)
+            names = labels.map_blocks(lambda part: np.array([f"class {one}" for one in part], "O"))
+            gmr = GMR(space="auto", block_size="8 KiB")
+            found, _ = gmr.fit_resample(frame, names)
+        assert len(found.compute()) == 300 - gmr.rectification_.summary()["removed"]
+
+
+WITHOUT_GRAPHS = """
+import dask.array as da
+import dask.dataframe, distributed
+import dask._task_spec
+nodes = dask._task_spec.GraphNode
+del dask._task_spec.GraphNode
+import rectifold.dask
+dask._task_spec.GraphNode = nodes
+import numpy as np
+import rectifold
+rng = np.random.default_rng(0)
+y = (rng.random(300) < 0.2).astype(int)
+X = rng.normal(size=(300, 3)) + y[:, None]
+found, _ = rectifold.dask.GMR().fit_resample(da.from_array(X, (50, 3)), da.from_array(y, 50))
+np.testing.assert_array_equal(found.compute(), rectifold.GMR().fit_resample(X, y)[0])
+"""
+
+
+def test_a_version_of_dask_whose_graphs_cannot_be_read_gives_the_same_result():
+    subprocess.run([sys.executable, "-c", WITHOUT_GRAPHS], check=True, timeout=120)
 
 
 class TestPlan:
@@ -586,6 +716,13 @@ class TestCluster:
         X[70, 1] = np.inf
         with pytest.raises(ValueError, match="column 1 of X holds infinite values"):
             GMR().fit_resample(*in_parts(X, y, (30, 60)))
+
+    def test_a_collection_that_changes_raises_an_error_on_a_worker(self, client):
+        frame = dd.from_map(random_frame, [100, 101, 102], meta=random_frame(5)[:0])
+        with other_values("X"):
+            GMR().fit_resample(frame[list("abcd")], frame["y"])
+        frame = frame.persist()
+        GMR().fit_resample(frame[list("abcd")], frame["y"])
 
     def test_a_result_can_be_computed_after_the_sampler_is_deleted(self, client):
         X, y = table(300)

@@ -1,7 +1,7 @@
 """Check collections of Dask, split them into partitions, and make collections of kept samples."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import dask.array as da
@@ -16,7 +16,7 @@ from rectifold._core.utils import Ints
 from rectifold.dask._cluster import task
 from rectifold.dask._exact_sums import Moments, moments
 from rectifold.dask._plan import offsets
-from rectifold.dask._sources import as_sources
+from rectifold.dask._sources import Checked, as_sources, checksum, load
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -41,6 +41,23 @@ class Partitions:
         if isinstance(self.X, da.Array):
             return np.empty((0, self.X.shape[1]), dtype=self.X.dtype)
         return self.X._meta
+
+    def checked(self, summaries: Sequence["PartitionSummary"]) -> "Partitions":
+        """Return the partitions, which raise an error if they are no longer those summarised."""
+
+        def check(parts: list[Any], name: str, at: int) -> list[Any]:
+            return [
+                Checked(part, summary.checksums[at], name, number)
+                for number, (part, summary) in enumerate(zip(parts, summaries, strict=True))
+            ]
+
+        return replace(
+            self,
+            samples=check(self.samples, "X", 0),
+            labels=check(self.labels, "y", 1),
+            sample_sources=check(self.sample_sources, "X", 0),
+            label_sources=check(self.label_sources, "y", 1),
+        )
 
     def select(self, positions: Sequence[Any], counts: Sequence[int]) -> tuple[Any, Any]:
         """Return some samples and labels of every partition as lazy collections.
@@ -143,6 +160,8 @@ class PartitionSummary:
     """What the first pass computes of a partition."""
 
     n_samples: int
+    #: Checksums of the samples and of the labels.
+    checksums: tuple[int, int]
     #: Names and types of the columns.
     columns: tuple[tuple[Any, str], ...]
     #: Sorted labels, and the number of samples of each.
@@ -175,7 +194,8 @@ def summarise(X: Any, y: Any, number: int, *, with_moments: bool) -> PartitionSu
         columns = tuple((name, str(kind)) for name, kind in zip(X.columns, X.dtypes, strict=True))
     else:
         columns = tuple((column, str(X.dtype)) for column in range(X.shape[1]))
-    return PartitionSummary(n_samples, columns, labels, counts, found)
+    checksums = checksum(X), checksum(y)
+    return PartitionSummary(n_samples, checksums, columns, labels, counts, found)
 
 
 def check_same_columns(summaries: Sequence[PartitionSummary]) -> None:
@@ -212,6 +232,7 @@ def check_same_columns(summaries: Sequence[PartitionSummary]) -> None:
 
 def select(part: Any, positions: Ints) -> Any:
     """Return some samples of a partition, in its container."""
+    part = load(part)
     return part.iloc[positions] if hasattr(part, "iloc") else part[positions]
 
 

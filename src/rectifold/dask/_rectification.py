@@ -30,6 +30,7 @@ from rectifold.dask._cluster import Cluster, check_available, task
 from rectifold.dask._partitions import Partitions
 from rectifold.dask._plan import offsets
 from rectifold.dask._search import Searched
+from rectifold.dask._sources import load
 from rectifold.dask._tasks import Outcome, Rules
 
 _VOTES = tuple(field.name for field in fields(Votes))
@@ -366,7 +367,7 @@ def _record(
     labels: Any, first: int, outcomes: Sequence[Outcome], rules: Rules
 ) -> RectificationInMemory:
     """Return the record of a partition whose first sample has the index `first`."""
-    codes = codes_of(labels, rules.classes)
+    codes = codes_of(load(labels), rules.classes)
     votes = certain(codes, rules.sizes)
     decisions = Decisions(np.zeros(len(codes), dtype=np.int8), np.zeros(len(codes), dtype=np.int8))
     certified = np.ones(len(codes), dtype=bool)
@@ -386,7 +387,7 @@ def _record(
 def _frame(record: RectificationInMemory, first: int, X: Any) -> Any:
     import pandas as pd
 
-    index = getattr(X, "index", pd.RangeIndex(first, first + len(record.certified)))
+    index = getattr(load(X), "index", pd.RangeIndex(first, first + len(record.certified)))
     frame = replace(record, _index=index).to_frame()
     frame["row"] += first
     return frame

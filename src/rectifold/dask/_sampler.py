@@ -114,6 +114,8 @@ class GMR(sampler.GMR):
     `X` is read once for every stage: to count, to gather the small classes, to find
     certificates, for every batch of undecided samples, and when the result is computed.
     Call ``X.persist()`` before if computing it takes long and the cluster can hold it.
+    A collection that gives different values each time it is computed, which checksums of
+    its partitions show, raises an error.
 
     Besides counts, the following is held in one place. On a worker: the samples of the
     small classes, at most `block_size`, with a sample of the large class of an eighth of
@@ -249,7 +251,9 @@ class GMR(sampler.GMR):
         partitions = self._split(X, y)
         cluster = Cluster()
         seconds: dict[str, float] = {}
-        counts, classes, sizes, fitted = self._first_pass(cluster, partitions, settings, seconds)
+        partitions, counts, classes, sizes, fitted = self._first_pass(
+            cluster, partitions, settings, seconds
+        )
         self.metric_ = str(resolve_metric(self.metric, fitted.n_features, self.metric_threshold))
         k = int(self.n_neighbors)
         large = int(size_order(sizes)[0])
@@ -301,10 +305,11 @@ class GMR(sampler.GMR):
         partitions: Partitions,
         settings: Settings,
         seconds: dict[str, float],
-    ) -> tuple[list[int], Labels, Ints, FittedSpace]:
+    ) -> tuple[Partitions, list[int], Labels, Ints, FittedSpace]:
         """Read all partitions for the first time, check them, and fit the space.
 
-        Return the sizes of the partitions, the classes, their sizes, and the space.
+        Return the partitions, which are compared with the first time whenever they are read, their
+        sizes, the classes, their sizes, and the space.
         """
         with timed(seconds, "count"):
             pairs = zip(partitions.samples, partitions.labels, strict=True)
@@ -320,6 +325,7 @@ class GMR(sampler.GMR):
             check_enough(int(self.n_neighbors), int(sizes.sum()))
         self._set_strict_classes(settings, classes, sizes)
         counts = [part.n_samples for part in summaries]
+        partitions = partitions.checked(summaries)
         with timed(seconds, "space"):
             if self.space is None:
                 fitted = FittedSpace(None, self.n_features_in_, 0)
@@ -332,7 +338,7 @@ class GMR(sampler.GMR):
                 fitting = fit_task(self.space, partitions, counts, np.sort(sample))
                 (fitted,) = cluster.compute([fitting])
         self.space_, self.space_n_samples_ = fitted.space, fitted.n_samples
-        return counts, classes, sizes, fitted
+        return partitions, counts, classes, sizes, fitted
 
     def _warn_if_nothing_can_be_proved(self, search: BlockSearch) -> None:
         if search.small > search.size:

@@ -126,5 +126,6 @@ def _fit(space: Any, parts: Sequence[Sequence[Any]]) -> FittedSpace:
 
 
 def _describe(space: Any, X: Any, n_samples: int) -> FittedSpace:
+    X = load(X)
     few = select(X, np.arange(min(2, n_samples_of(X))))
     return FittedSpace(space, int(space.transform(few.copy()).shape[1]), n_samples)
