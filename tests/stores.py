@@ -1,10 +1,12 @@
-"""Made-up results of experiments, for the tests of reports."""
+"""Made-up results of experiments, and a full disk, for the tests of reports and stores."""
 
 import itertools
 import json
+from contextlib import contextmanager
 
 import numpy as np
 import pandas as pd
+import pytest
 
 from rectifold.bench import CLASSIFIERS, METHODS
 from rectifold.bench._protocols import TRAIN_ONLY
@@ -38,6 +40,7 @@ def made_up(
                 "seed": seed,
                 "protocol": protocol,
                 "method_version": "1",
+                "classifier_options": "",
                 "status": "ok",
                 **dict.fromkeys(SCORES, score),
                 "resample_seconds": 0.5,
@@ -61,3 +64,15 @@ def of_few_classifiers(frame):
 def table(document, name):
     """Return the table of a document by its name."""
     return next(one for one in document.tables() if one.name == name)
+
+
+@contextmanager
+def no_file_above(size):
+    """Make writes beyond a size fail, after the bytes that fit, as on a full disk."""
+    resource = pytest.importorskip("resource")
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)

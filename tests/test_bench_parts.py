@@ -411,7 +411,8 @@ def rows(values, status="ok", finished="1", **facts):
     """Rows of a store from {(dataset, method, classifier, seed): auprc}."""
     columns = ["dataset", "method", "classifier", "seed", "auprc"]
     frame = pd.DataFrame([(*key, value) for key, value in values.items()], columns=columns)
-    defaults = {"protocol": TRAIN_ONLY, "method_version": "1", "brier": np.nan}
+    defaults = {"protocol": TRAIN_ONLY, "method_version": "1", "classifier_options": ""}
+    defaults["brier"] = np.nan
     return frame.assign(status=status, finished=finished, **{**defaults, **facts})
 
 
@@ -466,6 +467,15 @@ def test_the_newest_version_of_a_method_counts():
     assert older == {"GMR": ["1"]}
     kept, _ = newest(pd.concat([new.assign(protocol=BEFORE_SPLIT), old]))
     assert len(kept) == 2
+
+
+def test_the_options_that_a_classifier_ran_with_last_count():
+    values = {("d", method, "LR", 0): 0.1 for method in ("None", "GMR")}
+    old, new = rows(values, finished="1"), rows(values, finished="2", classifier_options="C=9")
+    other = rows({("d", "GMR", "DT", 0): 0.1}, finished="0")
+    kept, older = newest(pd.concat([new, old, other]))
+    assert sorted(kept["classifier_options"]) == ["", "C=9", "C=9"]
+    assert older == {"LR": ["without options"]}
 
 
 #: Demšar, Statistical comparisons of classifiers over multiple data sets (2006), table 6.

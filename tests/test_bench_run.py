@@ -15,12 +15,16 @@ import pytest
 pd = pytest.importorskip("pandas")
 pytest.importorskip("filelock")
 
+import pyarrow.parquet as pq  # noqa: E402
+
 import rectifold.bench as bench  # noqa: E402
 from rectifold._core.errors import ParameterError  # noqa: E402
 from rectifold.bench import BenchError, Grid, Source, Store  # noqa: E402
+from rectifold.bench._comparison import newest  # noqa: E402
 from rectifold.bench._costs import Forecast, fit_cost, task_cost  # noqa: E402
 from rectifold.bench._data import Shape  # noqa: E402
 from rectifold.bench._store import KEY, VARYING  # noqa: E402
+from stores import no_file_above  # noqa: E402
 
 HERE = Path(__file__).parent
 
@@ -208,6 +212,55 @@ def test_another_sampler_or_classifier_under_the_same_name_is_refused(sources, t
     assert len(store.read()) == 1
 
 
+def test_a_classifier_with_other_options_is_fitted_again(sources, tmp_path):
+    store = Store(tmp_path / "store")
+    for depth in (1, 5, 1):
+        tree = bench.Entry(
+            *("DT", "DT", "sklearn.tree:DecisionTreeClassifier", "classifier"),
+            {"max_depth": depth},
+        )
+        grid = Grid(sources[:1], [bench.method("None")], [tree], seeds=(0,))
+        assert bench.run(grid, store, n_jobs=1).done == 1
+    rows = store.read()
+    assert rows["auprc"].nunique() == 2
+    assert list(rows["classifier_options"]) == ["max_depth=1", "max_depth=5"]
+    grid = Grid(sources[:1], [bench.method("None")], [bench.classifier("DT")], seeds=(0,))
+    bench.run(grid, store, n_jobs=1)
+    rows = store.read()
+    assert list(rows["classifier_options"]) == ["", "max_depth=1", "max_depth=5"]
+    kept, older = newest(rows)
+    assert list(kept["classifier_options"]) == [""]
+    assert older == {"DT": ["max_depth=1", "max_depth=5"]}
+
+
+def test_a_store_of_an_older_version_is_complete(sources, tmp_path):
+    pytest.importorskip("xgboost")
+    classifiers = [bench.classifier(name) for name in ("LR", "XGB")]
+    grid = Grid(sources[:1], [bench.method("None")], classifiers, seeds=(0,))
+    store = Store(tmp_path / "store")
+    bench.run(grid, store, n_jobs=1)
+    rows = store.read()
+    # Older versions did not record the options.
+    table = pq.read_table(store.results)
+    pq.write_table(table.drop_columns(["classifier_options"]), store.results)
+    bench.run(grid, store, n_jobs=1)
+    pd.testing.assert_frame_equal(store.read(), rows)
+
+
+def test_a_disk_without_room_for_the_spool_makes_no_fit_fail(tmp_path, monkeypatch):
+    source = write_table(tmp_path / "p.csv", n=3000)
+    # Python would leave incomplete files of bytecode.
+    monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    classifiers = [bench.classifier(name) for name in ("players:Quick", "players:Dying", "LR")]
+    grid = Grid([source], [bench.method("players:Keeper")], classifiers, seeds=(0,))
+    store = Store(tmp_path / "store")
+    with no_file_above(40_000):
+        bench.run(grid, store, n_jobs=1)
+    statuses = store.read().set_index("classifier")["status"].to_dict()
+    assert statuses == {"Quick": "ok", "Dying": "failed", "LR": "ok"}
+
+
 def test_n_jobs_has_the_meaning_of_joblib(sources, tmp_path):
     grid = Grid(sources[:1], [bench.method("None")], [bench.classifier("LR")], seeds=np.arange(2))
     with pytest.raises(ParameterError, match="n_jobs=0 must be an integer other than 0"):
@@ -303,6 +356,28 @@ def test_ctrl_c_keeps_recorded_fits_and_tells_how_to_resume(sources, tmp_path, l
     assert len(store.read()) == 2
     assert not store.journal.exists()
     assert not store.busy()
+
+
+def test_of_two_runs_on_one_store_the_second_stops_with_one_sentence(sources, tmp_path, log):
+    arguments = ["run", "--csv", "p.csv", "--target", "label", "-m", "None,players:Keeper"]
+    arguments += ["-c", "players:Quick,players:Patient", "--seed", "0,1,2,3", "-s", "store"]
+    first = command(*arguments, "--quiet", cwd=tmp_path)
+    store = Store(tmp_path / "store")
+    for _ in range(600):
+        if store.journal.exists():
+            break
+        time.sleep(0.05)
+    second = command(*arguments, cwd=tmp_path)
+    _, said = second.communicate(timeout=60)
+    assert first.poll() is None
+    assert second.returncode == 2
+    assert said.decode().strip() == (
+        "rectifold: another run is adding to the store 'store': wait until it ends, or name "
+        "another store"
+    )
+    assert first.wait(timeout=60) == 0
+    assert set(store.read()["status"]) == {"ok"}
+    assert len(store.read()) == counted(log, "fitted") == 16
 
 
 def test_the_first_seed_of_a_costly_set_comes_before_the_last_of_a_cheap_one():

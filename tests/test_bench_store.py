@@ -1,6 +1,8 @@
 """The store of an experiment: rows are never lost, and files of others are left alone."""
 
+import errno
 import json
+import os
 
 import pytest
 
@@ -11,17 +13,29 @@ pytest.importorskip("filelock")
 import pyarrow.parquet as pq  # noqa: E402
 
 from rectifold.bench import BenchError, Store  # noqa: E402
+from rectifold.bench._comparison import newest  # noqa: E402
 from rectifold.bench._store import FORMAT, KEY, SCHEMA  # noqa: E402
+from stores import no_file_above  # noqa: E402
 
 
 def row(seed=0, **facts):
-    key = dict(zip(KEY, ("set", "GMR", "LR", seed, "train-only", "1"), strict=True))
+    key = dict(zip(KEY, ("set", "GMR", "LR", seed, "train-only", "1", ""), strict=True))
     return {**key, "status": "ok", "auprc": 0.1 + seed / 3, **facts}
 
 
 @pytest.fixture
 def store(tmp_path):
     return Store(tmp_path / "store")
+
+
+def full(store):
+    """Expect the sentence on a disk that is full."""
+    reason = os.strerror(errno.EFBIG)
+    sentence = (
+        rf"^the store '{store.folder}' can't be written \({reason}\): all results recorded before "
+        r"are kept, and the run resumes when called again$"
+    )
+    return pytest.raises(BenchError, match=sentence)
 
 
 def test_rows_come_back_bit_for_bit_and_sorted(store):
@@ -74,7 +88,7 @@ def test_a_fit_done_again_replaces_its_row(store):
     rows = store.read()
     assert list(rows["auprc"]) == [0.5]
     assert store.keys(["failed"]) == set()
-    assert store.keys() == {("set", "GMR", "LR", 0, "train-only", "1")}
+    assert store.keys() == {("set", "GMR", "LR", 0, "train-only", "1", "")}
 
 
 def test_a_store_of_another_format_is_refused_and_left_alone(store):
@@ -140,6 +154,70 @@ def test_one_run_at_a_time(store):
         ):
             pass
     assert not store.busy()
+
+
+def test_the_rows_of_older_stores_have_the_options_that_their_classifiers_have_by_default(store):
+    names = ("LR", "XGB", "LightGBM", "mine")
+    rows = [row(classifier=name) for name in names]
+    older = SCHEMA.remove(SCHEMA.get_field_index("classifier_options"))
+    for one in rows:
+        del one["classifier_options"]
+    store.folder.mkdir()
+    pq.write_table(pa.Table.from_pylist(rows[:2], schema=older), store.results)
+    store.journal.write_text("".join(f"{json.dumps(one)}\n" for one in [{"format": 1}, *rows[2:]]))
+    options = {"LR": "", "XGB": "n_jobs=1", "LightGBM": "n_jobs=1, verbose=-1", "mine": ""}
+    for _ in range(2):
+        found = store.read().set_index("classifier")
+        assert found["classifier_options"].to_dict() == options
+        assert set(found["auprc"]) == {0.1}
+        with store.writing():
+            store.add(row(classifier="XGB", classifier_options="n_jobs=1", auprc=0.1))
+
+
+def test_the_rows_of_the_last_run_are_the_newest_even_if_the_clock_was_set_back(store):
+    for version, time in (("1", "2026-02-01T12:00:00+00:00"), ("2", "2026-01-01T12:00:00+00:00")):
+        with store.writing():
+            for seed in (1, 2):
+                store.add(row(seed, method_version=version, finished=time, auprc=float(version)))
+    kept, older = newest(store.read())
+    assert older == {"GMR": ["1"]}
+    assert list(kept["auprc"]) == [2, 2]
+    with store.writing():
+        store.add(row(1, method_version="2", finished="2025-01-01T12:00:00+00:00", auprc=3.0))
+    assert list(newest(store.read())[0]["auprc"]) == [3, 2]
+    with store.writing():
+        store.add(row(3, method_version="2", finished="2027-01-01T12:00:00+00:00"))
+    assert store.read()["finished"].max() == "2027-01-01T12:00:00+00:00"
+
+
+def test_a_disk_that_fills_up_loses_no_recorded_row(store):
+    with store.writing():
+        store.add(row(0))
+    seed = 0
+    with no_file_above(2000), full(store), store.writing():
+        for seed in range(1, 99):
+            store.add(row(seed))
+    assert 3 < seed < 99
+    assert not store.journal.read_bytes().endswith(b"\n")
+    assert list(store.read()["seed"]) == list(range(seed))
+    assert not store.busy()
+    with store.writing():
+        store.add(row(seed))
+    assert list(store.read()["seed"]) == list(range(seed + 1))
+
+
+def test_rows_that_a_full_disk_has_no_room_to_merge_stay_in_the_journal(store):
+    with no_file_above(2000), full(store), store.writing():
+        store.add(row(1))
+        store.add(row(2))
+    with no_file_above(2000), full(store), store.writing():
+        pass
+    assert sorted(path.name for path in store.folder.iterdir()) == [".lock", "journal.jsonl"]
+    assert list(store.read()["seed"]) == [1, 2]
+    with store.writing():
+        store.add(row(3))
+    assert list(store.read()["seed"]) == [1, 2, 3]
+    assert not store.journal.exists()
 
 
 def test_rows_that_do_not_fit_are_refused(store):

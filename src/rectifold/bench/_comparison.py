@@ -105,19 +105,22 @@ def _means(grouped: Any) -> pd.DataFrame:
 
 
 def newest(frame: pd.DataFrame) -> tuple[pd.DataFrame, dict[str, list[str]]]:
-    """Return the rows of one version of each method and protocol, and the older versions.
+    """Return the rows of one version of each method and classifier, and the older versions.
 
-    The version that ran last is kept; the others are returned by method.
+    Under each protocol, the version of a method and the options of a classifier that ran last are
+    kept; the others are returned by method and by classifier.
     """
-    kinds = ["protocol", "method"]
-    order = frame.sort_values("finished", kind="stable").drop_duplicates(kinds, keep="last")
-    last = order.set_index(kinds)["method_version"]
-    wanted = last.reindex(pd.MultiIndex.from_frame(frame[kinds]))
-    current = frame["method_version"].to_numpy() == wanted.to_numpy()
     older: dict[str, list[str]] = {}
-    for row in frame.loc[~current, ["method", "method_version"]].drop_duplicates().itertuples():
-        older.setdefault(str(row.method), []).append(str(row.method_version))
-    return frame[current], older
+    for kind, version in (("method", "method_version"), ("classifier", "classifier_options")):
+        kinds = ["protocol", kind]
+        order = frame.sort_values("finished", kind="stable").drop_duplicates(kinds, keep="last")
+        wanted = order.set_index(kinds)[version].reindex(pd.MultiIndex.from_frame(frame[kinds]))
+        current = frame[version].to_numpy() == wanted.to_numpy()
+        outdated = frame.loc[~current, [kind, version]].drop_duplicates()
+        for name, text in outdated.itertuples(index=False):
+            older.setdefault(str(name), []).append(str(text) or "without options")
+        frame = frame[current]
+    return frame, older
 
 
 def in_order(names: Iterable[str], known: Iterable[str]) -> list[str]:

@@ -25,8 +25,9 @@ SEEDS = (42, 0, 1, 2, 3)
 #: The largest seed of NumPy's generators.
 _MAX_SEED = 2**32 - 1
 
-#: Key of a row in a store: data set, method, classifier, seed, protocol, version of the method.
-Key = tuple[str, str, str, int, str, str]
+#: Key of a row in a store: data set, method, classifier, seed, protocol, version of the method,
+#: options of the classifier.
+Key = tuple[str, str, str, int, str, str, str]
 
 
 @dataclass(frozen=True)
@@ -48,7 +49,7 @@ class Task:
     def key(self, classifier: Entry) -> Key:
         """Return the key of a classifier's row."""
         names = (self.source.name, self.method.name, classifier.name)
-        return (*names, self.seed, self.protocol, self.version)
+        return (*names, self.seed, self.protocol, self.version, classifier.options_text)
 
     @property
     def file_stem(self) -> str:

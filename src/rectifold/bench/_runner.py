@@ -141,8 +141,8 @@ def run(
     fetch(grid.sources, download=download)
     store.check()
     shapes = measure(grid.sources)
-    _check_same_meaning(store, grid, shapes)
     with store.writing():
+        _check_same_meaning(store, grid, shapes)
         recorded = store.keys([OK] if retry else [OK, FAILED, TIMED_OUT])
         tasks = [
             task.without(one.name for one in task.classifiers if task.key(one) in recorded)

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
@@ -23,7 +23,7 @@ from filelock import FileLock, Timeout
 
 from rectifold._core.utils import in_unicode
 from rectifold._io import whole_files
-from rectifold.model_selection._registry import BenchError
+from rectifold.model_selection._registry import CLASSIFIERS, EXTRA_CLASSIFIERS, BenchError
 from rectifold.model_selection._scores import SCORES
 
 #: Increased when stores of older versions can't be read or added to.
@@ -34,7 +34,10 @@ MARK = b"rectifold.bench.store"
 #: Statuses of a fit.
 OK, FAILED, TIMED_OUT = "ok", "failed", "timed out"
 
-KEY = ("dataset", "method", "classifier", "seed", "protocol", "method_version")
+KEY = (
+    *("dataset", "method", "classifier", "seed", "protocol"),
+    *("method_version", "classifier_options"),
+)
 
 SCHEMA = pa.schema(
     [
@@ -44,6 +47,7 @@ SCHEMA = pa.schema(
         ("seed", pa.int64()),
         ("protocol", pa.string()),
         ("method_version", pa.string()),
+        ("classifier_options", pa.string()),
         ("status", pa.string()),
         ("error", pa.string()),
         *((name, pa.float64()) for name in SCORES),
@@ -78,6 +82,8 @@ class Layout:
     schema: pa.Schema
     #: Columns that identify a row.
     key: tuple[str, ...]
+    #: Columns that stores of older versions lack, and the values of their rows.
+    added: Mapping[str, Callable[[pd.DataFrame], pd.Series[Any]]] = field(default_factory=dict)
 
     @property
     def format(self) -> str:
@@ -85,8 +91,14 @@ class Layout:
         return str(self.schema.metadata[MARK].decode())
 
 
+def _known_options(frame: pd.DataFrame) -> pd.Series[Any]:
+    """Return the options of the classifiers that are known by the names in a frame."""
+    known = (CLASSIFIERS | EXTRA_CLASSIFIERS).values()
+    return frame["classifier"].map({entry.name: entry.options_text for entry in known}).fillna("")
+
+
 #: One classifier after one sampler on one split.
-FITS = Layout(SCHEMA, KEY)
+FITS = Layout(SCHEMA, KEY, {"classifier_options": _known_options})
 
 
 class Store:
@@ -142,6 +154,8 @@ class Store:
         self.spool = self.folder / "spool"
         self.lock = self.folder / ".lock"
         self._file: IO[bytes] | None = None
+        #: Rows get no earlier time, so that the newest rows are those of the last run.
+        self._earliest = ""
 
     def exists(self) -> bool:
         """Return whether the folder has results.
@@ -172,6 +186,8 @@ class Store:
         if late:
             fresh = pa.Table.from_pylist(late, schema=schema).to_pandas()
             frame = pd.concat([frame, fresh]) if len(frame) else fresh
+        for column, values in self.layout.added.items():
+            frame[column] = frame[column].fillna(values(frame))
         frame = frame.drop_duplicates(key, keep="last")
         result: pd.DataFrame = frame.sort_values(key, ignore_index=True)
         return result
@@ -187,7 +203,8 @@ class Store:
         Returns
         -------
         set of tuple
-            Data set, method, classifier, seed, protocol and version of the method.
+            Data set, method, classifier, seed, protocol, version of the method and options of the
+            classifier.
         """
         frame = self.read()
         chosen = frame.loc[frame["status"].isin(list(statuses)), list(self.layout.key)]
@@ -203,24 +220,32 @@ class Store:
             The store itself.
         """
         self.check()
-        self.folder.mkdir(parents=True, exist_ok=True)
         # The system releases it however its process ends; the file itself remains.
         lock = FileLock(self.lock)
-        try:
-            # `busy` may hold it for a moment.
-            lock.acquire(timeout=1)
-        except Timeout:
-            raise BenchError(f"another run is adding to the store {str(self.folder)!r}") from None
-        try:
-            self._merge_journal()
-            self._file = open(self.journal, "ab")  # noqa: SIM115 - closed below
-            self._append({"format": self.layout.format})
+        with self._explained_errors():
+            self.folder.mkdir(parents=True, exist_ok=True)
             try:
+                # `busy` may hold it for a moment.
+                lock.acquire(timeout=1)
+            except Timeout:
+                raise BenchError(
+                    f"another run is adding to the store {str(self.folder)!r}: wait until it ends, "
+                    "or name another store"
+                ) from None
+        try:
+            with self._explained_errors():
+                self._merge_journal()
+                self._earliest = self._after_all_rows()
+                self._file = open(self.journal, "ab")  # noqa: SIM115 - closed below
+            try:
+                self._append({"format": self.layout.format})
                 yield self
             finally:
-                self._file.close()
-                self._file = None
-                self._merge_journal()
+                file, self._file = self._file, None
+                with self._explained_errors():
+                    # It writes what is left of a row, or raises an error if the disk is full.
+                    file.close()
+                    self._merge_journal()
         finally:
             lock.release()
 
@@ -247,6 +272,8 @@ class Store:
     def add(self, row: Row) -> None:
         """Add a row; it is on disk when the method returns.
 
+        If the clock was set back, the row gets a time after those of earlier runs.
+
         Parameters
         ----------
         row : mapping
@@ -255,6 +282,8 @@ class Store:
         unknown = set(row) - set(self.layout.schema.names)
         if unknown:
             raise ValueError(f"no such columns: {sorted(unknown)}")
+        if row.get("finished"):
+            row = {**row, "finished": max(row["finished"], self._earliest)}
         self._append(row)
 
     def check(self) -> None:
@@ -273,9 +302,26 @@ class Store:
         line = json.dumps(
             {k: in_unicode(v) if isinstance(v, str) else v for k, v in content.items()}
         )
-        self._file.write(line.encode() + b"\n")
-        self._file.flush()
-        os.fsync(self._file.fileno())
+        with self._explained_errors():
+            self._file.write(line.encode() + b"\n")
+            self._file.flush()
+            os.fsync(self._file.fileno())
+
+    @contextmanager
+    def _explained_errors(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise BenchError(
+                f"the store {str(self.folder)!r} can't be written ({error.strerror or error}): all "
+                "results recorded before are kept, and the run resumes when called again"
+            ) from error
+
+    def _after_all_rows(self) -> str:
+        """Return a time after those of all rows."""
+        times = pd.to_datetime(self.read()["finished"], utc=True, format="ISO8601", errors="coerce")
+        after = times.max() + pd.Timedelta("1s")
+        return "" if pd.isna(after) else str(after.isoformat(timespec="seconds"))
 
     def _parquet_format(self) -> str:
         try:
@@ -302,7 +348,7 @@ class Store:
             lines = self.journal.read_bytes().split(b"\n")
         except FileNotFoundError:
             return
-        checked = False
+        checked, required = False, set(self.layout.key) - set(self.layout.added)
         # What follows the last line end was being written when a run was killed.
         for line in lines[:-1]:
             try:
@@ -312,7 +358,7 @@ class Store:
             if isinstance(row, dict) and "format" in row:
                 self._check_format(str(row["format"] or ""))
                 checked = True
-            elif checked and isinstance(row, dict) and set(self.layout.key) <= set(row):
+            elif checked and isinstance(row, dict) and required <= set(row):
                 yield row
             else:
                 raise BenchError(

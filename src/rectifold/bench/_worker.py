@@ -6,7 +6,7 @@ import signal
 import threading
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -81,7 +81,9 @@ def _process(task: Task, spool: Path, connection: Connection) -> None:
             with _categories_of_warnings() as categories:
                 split = prepare(data, sampler, task.seed, task.protocol)
             split = replace(split, warnings=tuple(categories))
-            split.save(path)
+            # It only saves time: a full disk is not a failure of the method.
+            with suppress(OSError):
+                split.save(path)
     except Exception as error:
         for classifier in task.classifiers:
             row = row_of(task, classifier, FAILED, error=f"{RESAMPLING}: {_sentence(error)}")

@@ -60,6 +60,8 @@ class Entry:
         the library behind `path` and the options.
     version : str
         Distinguishes results of this method from those of an older or newer version.
+    options_text : str
+        Distinguishes results of this classifier from those with other options.
 
     See Also
     --------
@@ -69,8 +71,8 @@ class Entry:
     Examples
     --------
     Create an entry for a method with arguments. They are part of its version: results with other
-    arguments under the same name count as outdated. A classifier has no version, so give it another
-    name for other arguments.
+    arguments under the same name count as outdated. So do results of a classifier with other
+    arguments; for a comparison with these, give it another name.
 
     >>> from rectifold.bench import Entry
     >>> gentle = Entry("GMR-gentle", "gentle", "rectifold:GMR", options={"gamma": 0.0})
@@ -104,12 +106,16 @@ class Entry:
         module = self.path.partition(":")[0]
         names = _distributions().get(module.partition(".")[0])
         library = f"{names[0]} {version(names[0])}" if names else f"source {_source(module)}"
+        return ", ".join(filter(None, [library, self.options_text]))
+
+    @property
+    def options_text(self) -> str:
+        """Distinguishes results of this classifier from those with other options."""
         # Memory addresses differ between processes.
-        options = [
+        return ", ".join(
             f"{name}={re.sub(' at 0x[0-9a-f]+', '', repr(value))}"
             for name, value in sorted(self.options.items())
-        ]
-        return ", ".join([library, *options])
+        )
 
     def make(self, seed: int) -> Any:
         """Create the estimator.
