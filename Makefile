@@ -3,9 +3,11 @@ PYTHON ?= python3
 VENV ?= .venv
 DATA ?= ../shared/data
 BIN := $(VENV)/bin
+# Notes that results were measured with the present code.
+MEASURED := $(BIN)/python benchmarks/results_status.py record
 SUDO := $(shell test "$$(id -u)" = 0 || echo sudo)
 
-.PHONY: demo test figures test-browser test-slow test-gpu fuzz soak lint bench-gpu bench-speed bench-costs bench-memory \
+.PHONY: demo test figures test-browser test-slow test-gpu fuzz soak lint results-status bench-gpu bench-speed bench-costs bench-memory \
 	bench-prediction bench-report bench-approximate bench-dask browser docs bench-paper bench-adaptive bench-candidates bench-views bench-leaves bench-choosing bench-deep bench-theory bench-unseen clean
 .DEFAULT_GOAL := demo
 
@@ -39,6 +41,10 @@ lint: $(VENV)/.installed ## Style, types, and the direction of imports
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo --no-cache
+	$(BIN)/python benchmarks/results_status.py
+
+results-status: $(VENV)/.installed ## Results whose code has changed since they were measured
+	$(BIN)/python benchmarks/results_status.py
 
 figures: $(VENV)/.installed ## The figures on README and the site's pages, from results/
 	$(BIN)/python docs/figures.py
@@ -53,36 +59,44 @@ docs: $(VENV)/.installed ## The site, into build/docs; a warning is an error
 bench-speed: $(VENV)/.installed ## Our search beside the paper's own way, in one run; how both grow
 	$(BIN)/python benchmarks/speed.py
 	$(BIN)/python benchmarks/growth.py
+	$(MEASURED) speed/exact_engine.json speed/growth.json
 
 bench-prediction: $(VENV)/.installed ## NeighborVoteClassifier beside scikit-learn's KNeighborsClassifier
 	$(BIN)/python benchmarks/prediction.py --data-home $(DATA)
+	$(MEASURED) speed/prediction.json
 
 bench-costs: $(VENV)/.installed ## The constants of the cost model, measured again
 	$(BIN)/python benchmarks/costs.py
+	$(MEASURED) speed/costs.json
 
 bench-memory: $(VENV)/.installed ## Peak memory on 100,000 x 30 and on 1,000,000 x 30
 	$(BIN)/python benchmarks/memory.py
 	$(BIN)/python benchmarks/memory.py 1000000 30
+	$(MEASURED) memory.json
 
 bench-approximate: $(VENV)/.installed ## Approximate neighbours beside exact ones and five libraries
 	$(BIN)/python -m pip install --quiet --editable '.[ann]' faiss-cpu hnswlib usearch
 	$(BIN)/python benchmarks/approximate.py
 	$(BIN)/python benchmarks/approximate_effect.py
 	$(BIN)/python benchmarks/approximate_report.py
+	$(MEASURED) approximate/runs approximate/effect.json
 
 bench-dask: $(VENV)/.installed ## A cluster beside one machine; 20 million rows on two small workers
 	$(BIN)/python benchmarks/cluster.py
 	$(BIN)/python benchmarks/visits.py
 	$(BIN)/python benchmarks/out_of_core.py
 	$(BIN)/python benchmarks/billion.py
+	$(MEASURED) dask
 
 bench-report: browser ## The report of a million rows: made, opened, its levers moved
 	$(BIN)/python benchmarks/report.py
+	$(MEASURED) speed/report.json
 
 bench-gpu: $(VENV)/.installed ## The GPU engine beside others, its answers checked: needs a GPU
 	$(BIN)/python -m pip install --quiet --editable '.[gpu]'
 	$(BIN)/python benchmarks/gpu.py check --data-home $(DATA)
 	$(BIN)/python benchmarks/gpu.py time --data-home $(DATA)
+	$(MEASURED) gpu/engine.json
 
 bench-paper: $(VENV)/.installed ## The paper's experiment without data leakage: hours, resumes
 	$(BIN)/python -m experiments.paper run --store results/paper --data-home $(DATA)
@@ -95,19 +109,23 @@ bench-adaptive: $(VENV)/.installed ## Settings chosen from the data: hours; inte
 bench-candidates: $(VENV)/.installed ## Which settings to choose from, judged on sets left out
 	$(BIN)/python -m experiments.adaptive.candidates run $(DATA)
 	$(BIN)/python -m experiments.adaptive.candidates report > results/adaptive/candidates.md
+	$(MEASURED) adaptive/candidates.jsonl
 
 bench-views: $(VENV)/.installed ## Which votes are worth fusing, judged on sets left out; resumes
 	$(BIN)/python -m experiments.adaptive.views build/views $(DATA)
 	$(BIN)/python -m experiments.adaptive.views_report score build/views $(DATA)
 	$(BIN)/python -m experiments.adaptive.views_report report > results/adaptive/views.md
+	$(MEASURED) adaptive/views.csv
 
 bench-leaves: $(VENV)/.installed ## What votes beside the nearest samples, judged on other sets; resumes
 	$(BIN)/python -m experiments.adaptive.leaves record build/leaves $(DATA)
 	$(BIN)/python -m experiments.adaptive.leaves score build/leaves
 	$(BIN)/python -m experiments.adaptive.leaves report > results/adaptive/leaves.md
+	$(MEASURED) adaptive/leaves.csv
 
 bench-choosing: $(VENV)/.installed ## What choosing costs beside plain cross-validation
 	$(BIN)/python benchmarks/choosing.py $(DATA)
+	$(MEASURED) adaptive/choosing.json
 
 bench-deep: $(VENV)/.installed ## The paper's experiments with deep networks: needs a GPU; interrupted runs resume
 	$(BIN)/python -m pip install --quiet --requirement experiments/requirements.txt
@@ -119,6 +137,7 @@ bench-deep: $(VENV)/.installed ## The paper's experiments with deep networks: ne
 
 bench-theory: $(VENV)/.installed ## The paper's theory, where it holds and where it does not
 	$(BIN)/python -m experiments.theory
+	$(MEASURED) theory
 
 bench-unseen: $(VENV)/.installed ## Public data sets that nothing was chosen by: days, resumes
 	$(BIN)/python -m pip install --quiet --requirement experiments/requirements.txt

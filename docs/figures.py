@@ -421,7 +421,7 @@ def prediction_speed() -> str:
         f"On creditcard, {report['queries']:,} samples are predicted by "
         f"{report['training_samples']:,} with one view and 15 neighbours {one:.0f} times faster "
         "than by scikit-learn's `KNeighborsClassifier` with the same votes (largest difference "
-        f"{summary['largest_difference']:.0e}), and with the three views of the default "
+        f"{summary['largest_difference']:.0e}), and with the four views of the default "
         f"{default:.0f} times faster than by that one vote; on "
         f"{report['cores']} cores (`make bench-prediction`). The pickle has "
         f"{runs['default']['pickle_to_float32_data']:.2f} times the size of the features in single "
