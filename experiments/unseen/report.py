@@ -37,7 +37,9 @@ INTRODUCTION = """
     python -m experiments.unseen report --store results/unseen
 
 The first command fills the store, the second writes this page from it. The data sets, methods and
-tests were [written down](PLAN.md) before anything was run; nothing is chosen by these data sets.
+tests were [written down](PLAN.md) before anything was run. No view and no setting is chosen by
+these data sets, but that a forest takes part in the vote was decided after one seed of them had
+been seen (PLAN.md, "Changes").
 """
 
 
