@@ -8,7 +8,7 @@ MEASURED := $(BIN)/python benchmarks/results_status.py record
 SUDO := $(shell test "$$(id -u)" = 0 || echo sudo)
 
 .PHONY: demo test figures test-browser test-slow test-gpu fuzz soak lint results-status bench-gpu bench-speed bench-costs bench-memory \
-	bench-prediction bench-report bench-approximate bench-dask browser docs bench-paper bench-adaptive bench-candidates bench-views bench-leaves bench-choosing bench-deep bench-theory bench-unseen clean
+	bench-prediction bench-report bench-approximate bench-dask browser docs bench-paper bench-adaptive bench-candidates bench-views bench-leaves bench-posterior bench-choosing bench-deep bench-theory bench-unseen clean
 .DEFAULT_GOAL := demo
 
 demo: $(VENV)/.installed ## Clean the embedded data set and see whether that helps
@@ -122,6 +122,11 @@ bench-leaves: $(VENV)/.installed ## What votes beside the nearest samples, judge
 	$(BIN)/python -m experiments.adaptive.leaves score build/leaves
 	$(BIN)/python -m experiments.adaptive.leaves report > results/adaptive/leaves.md
 	$(MEASURED) adaptive/leaves.csv
+
+bench-posterior: $(VENV)/.installed ## Probabilities after samplers, with and without a correction
+	$(BIN)/python -m experiments.posterior run $(DATA)
+	$(BIN)/python -m experiments.posterior report > results/posterior/README.md
+	$(MEASURED) posterior/scores.csv
 
 bench-choosing: $(VENV)/.installed ## What choosing costs beside plain cross-validation
 	$(BIN)/python benchmarks/choosing.py $(DATA)

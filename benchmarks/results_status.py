@@ -56,6 +56,10 @@ STUDIES: dict[str, tuple[str, tuple[str, ...]]] = {
     "adaptive/choosing.json": ("bench-choosing", (*CHOICE, *SEARCH)),
     "adaptive/views.csv": ("bench-views", ("neighbors/_views.py", "model_selection/_fusion.py")),
     "adaptive/leaves.csv": ("bench-leaves", ("neighbors/*.py", "model_selection/_fusion.py")),
+    "posterior/scores.csv": (
+        "bench-posterior",
+        (*RULES, "posterior.py", "model_selection/_corrected.py"),
+    ),
     "unseen/results.parquet": ("bench-unseen", (*CHOICE, *HARNESS, "bench/controls/*.py")),
     "deep/results.parquet": ("bench-deep", RULES),
     "theory": ("bench-theory", (*RULES, "posterior.py")),

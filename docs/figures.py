@@ -411,6 +411,18 @@ def label_noise() -> str:
 
 
 @block
+def posterior() -> str:
+    rows = _tables(_text("posterior/README.md"))[0]
+    columns = ("sampler", "Brier score", "Brier score, corrected", "better by Brier score")
+    some = [
+        [row[name] for name in columns]
+        for row in rows
+        if row["classifier"] == "logistic regression" and row["sampler"] != "none"
+    ]
+    return _table(["sampler", "as it is", "corrected", "better or equal"], some)
+
+
+@block
 def prediction_speed() -> str:
     report = _json("speed/prediction.json")
     summary, runs = report["summary"], report["runs"]

@@ -8,7 +8,12 @@ if TYPE_CHECKING:
     from rectifold._core.rectification import Rectification
     from rectifold._engines import GPU, Approximate
     from rectifold._version import __version__
-    from rectifold.model_selection import Evaluation, RectifiedClassifier, compare
+    from rectifold.model_selection import (
+        CorrectedPosterior,
+        Evaluation,
+        RectifiedClassifier,
+        compare,
+    )
     from rectifold.neighbors import NeighborVoteClassifier
     from rectifold.preprocessing import HEOMSpace, TableSpace
     from rectifold.sampler import GMR
@@ -20,7 +25,9 @@ __getattr__, __dir__ = _attach(
         "rectifold._core.rectification": ("Rectification",),
         "rectifold._engines": ("GPU", "Approximate"),
         "rectifold._version": ("__version__",),
-        "rectifold.model_selection": ("Evaluation", "RectifiedClassifier", "compare"),
+        "rectifold.model_selection": (
+            *("CorrectedPosterior", "Evaluation", "RectifiedClassifier", "compare"),
+        ),
         "rectifold.neighbors": ("NeighborVoteClassifier",),
         "rectifold.preprocessing": ("HEOMSpace", "TableSpace"),
         "rectifold.sampler": ("GMR",),
@@ -35,6 +42,7 @@ __all__ = [
     "GMR",
     "GPU",
     "Approximate",
+    "CorrectedPosterior",
     "Evaluation",
     "HEOMSpace",
     "NeighborVoteClassifier",

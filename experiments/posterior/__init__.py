@@ -1,0 +1,1 @@
+"""Probabilities after samplers, with and without a correction for the class sizes."""
