@@ -51,6 +51,18 @@ HARD = {
     "tiny": cloud(d=20) * 1e-140,
     "denormal squares": cloud(d=20) * 1e-158,
     "denormal": cloud(d=3) * 1e-310,
+    "two clouds far apart": cloud() + 1e8 * (np.arange(300) % 2)[:, None],
+    "clouds of different sizes": cloud() + 1e9 * (np.arange(300)[:, None] ** 2 // 9000),
+    "clouds at the corners of a square": cloud(d=2)
+    + 1e7 * np.column_stack((np.arange(300) % 2, np.arange(300) % 3 == 0)),
+    "clouds of clouds": cloud(d=3)
+    + 1e5 * (np.arange(300) % 3)[:, None]
+    + 1e11 * (np.arange(300) % 2)[:, None],
+    "ties in clouds far apart": np.round(cloud(d=2)) + 1e8 * (np.arange(300) % 3)[:, None],
+    "many far points": np.concatenate((cloud(), cloud(n=40) * 1e9)),
+    "clouds of one point each": np.concatenate(
+        (np.repeat(cloud(4, 3), 60, axis=0) * 1e9, cloud(9, 3))
+    ),
     "one outlier": np.concatenate((cloud(d=20), np.full((1, 20), 1e12))),
     "one outlier beyond single precision": np.concatenate((cloud(d=6), np.full((1, 6), 1e60))),
     "features of very different scale": cloud(d=20) * 10.0 ** np.arange(-10, 10),

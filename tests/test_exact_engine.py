@@ -13,7 +13,7 @@ from threadpoolctl import threadpool_info
 
 from rectifold import GMR
 from rectifold._engines import exact, partial_search, search
-from rectifold._engines.exact import coordinates, costs, leaf_search, products
+from rectifold._engines.exact import clouds, coordinates, costs, leaf_search, products
 from rectifold._engines.exact.leaves import EMPTY, visits
 from rectifold._engines.exact.products import Frame, build
 from rectifold._engines.exact.top_k import count, kth_at_least
@@ -31,6 +31,7 @@ def force(method, monkeypatch):
     """Use one of the search methods, whatever the size of the table."""
     monkeypatch.setattr(costs, "SMALL", 10**9 if method in ("all pairs", "double") else 0)
     monkeypatch.setattr(costs, "SPARSE_SMALL", costs.SMALL)
+    monkeypatch.setattr(clouds, "SMALL", 0)
     monkeypatch.setattr(costs, "LEAF", ((np.inf, 16),))
     monkeypatch.setattr(costs, "SPARSE_LEAF", 16)
     monkeypatch.setattr(costs, "worth_a_trial", lambda *_: method == "tree")
@@ -165,6 +166,8 @@ def test_neighbours_are_canonical_and_certificates_true_on_any_table(data):
 @pytest.mark.parametrize("method", ["all pairs", "leaves"])
 def test_double_precision_is_used_if_single_is_too_coarse(method, monkeypatch):
     force(method, monkeypatch)
+    # Otherwise each cluster has coordinates of its own.
+    monkeypatch.setattr(clouds, "SMALL", np.inf)
     calls = []
     finer = Frame.finer
     monkeypatch.setattr(Frame, "finer", lambda self: calls.append(self) or finer(self))
@@ -203,6 +206,26 @@ def test_synthetic_tables_agree_with_the_reference_on_any_number_of_cores(number
     for name in ("rows", "indices", "distances", "certified"):
         np.testing.assert_array_equal(getattr(one, name), getattr(two, name))
     assert one.pairs == two.pairs
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("two clouds far apart", 2),
+        ("clouds at the corners of a square", 4),
+        ("clouds of clouds", 2),
+        ("ties in clouds far apart", 3),
+        ("a cloud", 1),
+        ("far from the origin", 1),
+        ("two values", 1),
+        ("every sample three times", 1),
+    ],
+)
+def test_clouds_far_apart_are_found(name, expected, monkeypatch):
+    monkeypatch.setattr(clouds, "SMALL", 0)
+    found = clouds.find_clouds(HARD[name], 5)
+    assert len(found) == expected
+    assert sorted(np.concatenate([one.rows for one in found])) == list(range(len(HARD[name])))
 
 
 def two_clusters(n=6000, d=8, far=50.0):

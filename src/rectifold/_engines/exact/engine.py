@@ -9,6 +9,7 @@ from rectifold._core.utils import Bools, Floats, Ints, Matrix
 from rectifold._engines.contract import Answer, Certified, PairCount, Proposal
 from rectifold._engines.exact import leaf_search, pairwise, tree
 from rectifold._engines.exact.certificates import certify, count_nearer
+from rectifold._engines.exact.clouds import search_apart
 from rectifold._engines.exact.duplicates import MIXED
 from rectifold._engines.exact.estimates import estimate_time, price
 from rectifold._engines.exact.index import (
@@ -28,7 +29,7 @@ def propose(
     points: Points, labels: Ints, k: int, *, n_jobs: int | None = None
 ) -> Generator[Answer, None, None]:
     """Yield certificates for most samples, and neighbours of the others."""
-    yield from _with_index(points, labels, k, n_jobs, answer_all)
+    yield from _with_index(points, labels, k, n_jobs, answer_all, in_clouds=True)
 
 
 def certify_only(
@@ -41,7 +42,7 @@ def certify_only(
             return _compare_all_pairs(index, k, workers)
         return certify_all(index, k, index.initial_state(), workers)
 
-    for answer in _with_index(points, labels, k, n_jobs, use):
+    for answer in _with_index(points, labels, k, n_jobs, use, in_clouds=True):
         if isinstance(answer, Certified):
             yield answer
 
@@ -52,16 +53,24 @@ def _with_index(
     k: int,
     n_jobs: int | None,
     use: Callable[[LeafIndex, int, Workers], Iterator[Answer]],
+    *,
+    in_clouds: bool = False,
 ) -> Iterator[Answer]:
-    """Yield what `use` yields for an index of the non-zero samples, and answers for the others."""
+    """Yield what `use` yields for an index of the non-zero samples, and answers for the others.
+
+    With `in_clouds`, groups of samples that are far apart have an index each.
+    """
+    cosine = points.metric == "cosine"
     with Workers(n_jobs) as workers:
 
         def among(values: Matrix, labels: Ints, ceiling: float) -> Iterator[Answer]:
-            cosine = points.metric == "cosine"
             index = build_index(values, labels, k, workers, unit_length=cosine, ceiling=ceiling)
             return use(index, k, workers)
 
-        yield from search_nonzero(points, labels, k, among)
+        def apart(values: Matrix, labels: Ints, ceiling: float) -> Iterator[Answer]:
+            return search_apart(values, labels, k, ceiling, among)
+
+        yield from search_nonzero(points, labels, k, apart if in_clouds and not cosine else among)
 
 
 def propose_among(
