@@ -8,7 +8,7 @@ MEASURED := $(BIN)/python benchmarks/results_status.py record
 SUDO := $(shell test "$$(id -u)" = 0 || echo sudo)
 
 .PHONY: demo test figures test-browser test-slow test-gpu fuzz soak lint results-status bench-gpu bench-speed bench-costs bench-memory \
-	bench-apart bench-prediction bench-report bench-approximate bench-dask browser docs bench-paper bench-adaptive bench-candidates bench-views bench-leaves bench-posterior bench-choosing bench-deep bench-theory bench-unseen clean
+	bench-hard-tables bench-prediction bench-report bench-approximate bench-dask browser docs bench-paper bench-adaptive bench-candidates bench-views bench-leaves bench-posterior bench-choosing bench-deep bench-theory bench-unseen clean
 .DEFAULT_GOAL := demo
 
 demo: $(VENV)/.installed ## Clean the embedded data set and see whether that helps
@@ -61,9 +61,9 @@ bench-speed: $(VENV)/.installed ## Our search beside the paper's own way, in one
 	$(BIN)/python benchmarks/growth.py
 	$(MEASURED) speed/exact_engine.json speed/growth.json
 
-bench-apart: $(VENV)/.installed ## Tables that single precision can't resolve, beside a plain one
-	$(BIN)/python benchmarks/far_apart.py
-	$(MEASURED) speed/far_apart.json
+bench-hard-tables: $(VENV)/.installed ## Tables that are hard to search, beside plain ones
+	$(BIN)/python benchmarks/hard_tables.py
+	$(MEASURED) speed/hard_tables.json
 
 bench-prediction: $(VENV)/.installed ## NeighborVoteClassifier beside scikit-learn's KNeighborsClassifier
 	$(BIN)/python benchmarks/prediction.py --data-home $(DATA)

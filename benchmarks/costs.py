@@ -18,6 +18,7 @@ from scipy.spatial import cKDTree
 
 from cases import DATA, load
 from recording import write
+from rectifold._core.space import Points
 from rectifold._engines.exact import costs, leaf_search
 from rectifold._engines.exact.index import build_index
 from rectifold._engines.exact.leaves import EMPTY
@@ -60,7 +61,7 @@ def measure(name: str, X: np.ndarray) -> dict[str, object]:
     """Search for some samples by both methods."""
     with Workers(1) as workers:
         one_class = np.zeros(len(X), dtype=np.intp)
-        index = build_index(X, one_class, K, workers, unit_length=False, ceiling=np.inf)
+        index = build_index(Points(X, "euclidean"), one_class, K, workers, ceiling=np.inf)
         groups, frame, order = index.groups, index.frame, index.frame.leaves.order
         n, d = groups.values.shape
         real = np.flatnonzero(order != EMPTY)

@@ -40,7 +40,7 @@ HARNESS = ("bench/_protocols.py", "bench/_worker.py", "model_selection/_scores.p
 #: The command that measures a result, and the source files that it depends on.
 STUDIES: dict[str, tuple[str, tuple[str, ...]]] = {
     "speed/exact_engine.json": ("bench-speed", SEARCH),
-    "speed/far_apart.json": ("bench-apart", SEARCH),
+    "speed/hard_tables.json": ("bench-hard-tables", SEARCH),
     "speed/growth.json": ("bench-speed", SEARCH),
     "speed/costs.json": ("bench-costs", SEARCH),
     "speed/prediction.json": ("bench-prediction", (*VOTE, *SEARCH)),

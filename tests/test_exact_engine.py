@@ -228,6 +228,22 @@ def test_clouds_far_apart_are_found(name, expected, monkeypatch):
     assert sorted(np.concatenate([one.rows for one in found])) == list(range(len(HARD[name])))
 
 
+@pytest.mark.parametrize("metric", ["euclidean", "cosine"])
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+def test_of_ties_among_duplicates_only_those_that_can_be_neighbours_are_proposed(
+    form, metric, method
+):
+    rng = np.random.default_rng(0)
+    # All are at the same distance, some of them doubled, and some at others.
+    X = np.vstack(
+        [np.eye(80)[rng.integers(80, size=500)], 2 * np.eye(80)[rng.integers(5, size=60)]]
+    )
+    points, labels = points_of(form(X), metric), rng.integers(2, size=len(X))
+    check(form(X), 5, metric, labels=labels)
+    proposals = [one for one in exact.propose(points, labels, 5) if hasattr(one, "candidates")]
+    assert sum(len(one.candidates) for one in proposals) < len(X) * len(X) / 4
+
+
 def two_clusters(n=6000, d=8, far=50.0):
     X = cloud(n, d)
     y = (np.arange(n) % 10 == 0).astype(np.intp)

@@ -1,5 +1,8 @@
 """Compute the distances of candidates and sort them: the same function for all engines."""
 
+import itertools
+from collections.abc import Iterator
+
 import numpy as np
 from scipy import sparse
 
@@ -12,7 +15,7 @@ from rectifold._engines.threads import scratch
 
 #: Index of a missing neighbour.
 NO_NEIGHBOUR = int(np.iinfo(np.intp).max)
-#: Maximum number of values per block of pairs.
+#: Approximate maximum number of values per block of pairs.
 _BLOCK = 1 << 17
 
 
@@ -111,11 +114,8 @@ def pair_distances(
     device; pairwise or vectorised sums would differ.
     """
     values, others = points.values, points if queries is None else queries
-    width = max(1, values.shape[1])
-    step = max(64, _BLOCK // width)
     squares = np.empty(len(left))
-    for start in range(0, len(left), step):
-        block = slice(start, start + step)
+    for block in _blocks(others.values, left, values, right):
         squares[block] = _squared_differences(others.values, left[block], values, right[block])
     if points.metric == "cosine":
         # For normalised samples 1 - cos is half the squared distance, without cancellation.
@@ -134,6 +134,19 @@ def squared(distances: Floats, metric: str) -> Floats:
     else:
         squares = distances if metric == "sqeuclidean" else distances * distances
     return np.asarray(squares * (1 + 1e-9))
+
+
+def _blocks(first: Matrix, left: Ints, second: Matrix, right: Ints) -> Iterator[slice]:
+    """Yield the blocks of pairs whose differences are computed at a time."""
+    if not sparse.issparse(first):
+        step = max(64, _BLOCK // max(1, first.shape[1]))
+        yield from (slice(at, at + step) for at in range(0, len(left), step))
+        return
+    # Sparse samples may differ much in their numbers of entries.
+    entries = np.diff(first.indptr)[left] + np.diff(second.indptr)[right]
+    ends = np.cumsum(entries + 1) // _BLOCK
+    cuts = [0, *(np.flatnonzero(np.diff(ends)) + 1).tolist(), len(left)]
+    yield from itertools.starmap(slice, itertools.pairwise(cuts))
 
 
 def _squared_differences(first: Matrix, left: Ints, second: Matrix, right: Ints) -> Floats:

@@ -52,9 +52,9 @@ def propose(
     with Workers(n_jobs) as workers:
 
         def search(values: Matrix, labels: Ints, ceiling: float) -> Generator[Answer, None, None]:
-            cosine = points.metric == "cosine"
-            index = build_index(values, labels, k, workers, unit_length=cosine, ceiling=ceiling)
-            run = _Run(Points(values, points.metric), index, k, workers, options, seed, started)
+            samples = Points(values, points.metric)
+            index = build_index(samples, labels, k, workers, ceiling=ceiling)
+            run = _Run(samples, index, k, workers, options, seed, started)
             return run.answers()
 
         yield from search_nonzero(points, labels, k, search)
@@ -118,7 +118,7 @@ class _Run:
         def settle_all(near: Near) -> list[Proposal]:
             """Return the sorted neighbours of all samples on the queried points."""
             queries, neighbours = cells.order[near.queries], cells.order[near.neighbours]
-            found = index.groups.expand(queries, near.offsets, neighbours, k)
+            found = index.groups.expand(queries, near.offsets, neighbours, k, self.points)
             return [sorted_proposal(part.rows, *settle(self.points, part, k)) for part in found]
 
         queries = np.sort(position[left])

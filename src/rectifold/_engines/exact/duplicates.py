@@ -7,14 +7,19 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 
+from rectifold._core.space import Points
 from rectifold._core.summation import sum_columns
 from rectifold._core.utils import Floats, Ints, Matrix
 from rectifold._engines.contract import Proposal
+from rectifold._engines.settle import settle_few
 
 #: Samples per block when keys are computed: a block fits a core's cache.
 _ROWS = 4096
 #: Approximate maximum number of candidates of a proposal.
 _PAIRS = 1 << 20
+#: With more neighbours than this multiple of k, and as many times more pairs of samples than of
+#: points, the neighbours of a point are reduced before its samples get them.
+_CROWDED = 4
 #: The class of a point that gets no certificate and prevents those of other points.
 MIXED = -1
 
@@ -57,15 +62,59 @@ class Groups:
         few = (classes != MIXED) & (sizes[classes] < least)
         return np.where(few, MIXED, classes)
 
-    def expand(self, points: Ints, offsets: Ints, neighbours: Ints, k: int) -> list[Proposal]:
+    def expand(
+        self, points: Ints, offsets: Ints, neighbours: Ints, k: int, samples: Points
+    ) -> list[Proposal]:
         """Return proposals of bounded size for the samples on some points.
 
         ``neighbours[offsets[i]:offsets[i + 1]]`` are points that hold the k nearest samples of
-        ``points[i]``, and include it.
+        ``points[i]``, and include it. `samples` are all samples.
         """
+        lengths = np.diff(offsets)
+        n_samples = np.diff(np.concatenate(([0], np.cumsum(self.counts[neighbours])))[offsets])
+        # With many ties and duplicates, all samples can be candidates of every sample.
+        crowded = (lengths > _CROWDED * k) & (n_samples * self.counts[points] > _CROWDED * lengths)
+        if not crowded.any():
+            return self._spread(points, offsets, neighbours, k)
+        proposals = []
+        for which, take in ((crowded, self._take_nearest), (~crowded, None)):
+            some, count = points[which], lengths[which]
+            near = neighbours[ranges(offsets[:-1][which], count)]
+            bounds, distances = np.concatenate(([0], np.cumsum(count))), None
+            if take is not None:
+                bounds, near, distances = take(some, bounds, near, k, samples)
+            if len(some):
+                proposals += self._spread(some, bounds, near, k, distances)
+        return proposals
+
+    def _take_nearest(
+        self, points: Ints, offsets: Ints, neighbours: Ints, k: int, samples: Points
+    ) -> tuple[Ints, Ints, Floats]:
+        """Return the neighbours that hold the k nearest samples of every point, and distances."""
+        # Besides the point itself, at most k - 1 are nearer than the k-th, and of those at its
+        # distance k are enough, in the order of their first samples.
+        first = self.members[self.starts]
+        proposal = Proposal(first[points], offsets, first[neighbours])
+        indices, distances, _ = settle_few(samples, proposal, 2 * k - 1)
+        order = np.argsort(first[neighbours])
+        places = np.searchsorted(first[neighbours], indices, sorter=order)
+        nearest = np.column_stack([points, neighbours[order[places]]])
+        distances = np.column_stack([np.zeros(len(points)), distances])
+        return np.arange(len(points) + 1) * 2 * k, nearest.ravel(), distances.ravel()
+
+    def _spread(
+        self,
+        points: Ints,
+        offsets: Ints,
+        neighbours: Ints,
+        k: int,
+        distances: Floats | None = None,
+    ) -> list[Proposal]:
         # Of equally distant samples the first k + 1 are enough: the order prefers low indices.
         take = np.minimum(self.counts[neighbours], k + 1)
         candidates = self.members[ranges(self.starts[neighbours], take)]
+        if distances is not None:
+            distances = np.repeat(distances, take)
         bounds = np.concatenate(([0], np.cumsum(take)))[offsets]
         lengths = np.diff(bounds)
         # All samples on a point share its candidates.
@@ -75,11 +124,13 @@ class Groups:
         proposals = []
         for some in np.split(np.arange(len(rows)), np.flatnonzero(np.diff(piece)) + 1):
             mine = owner[some]
+            which = ranges(bounds[mine], lengths[mine])
             proposals.append(
                 Proposal(
                     rows[some],
                     np.concatenate(([0], np.cumsum(lengths[mine]))),
-                    candidates[ranges(bounds[mine], lengths[mine])],
+                    candidates[which],
+                    None if distances is None else distances[which],
                 )
             )
         return proposals

@@ -64,7 +64,8 @@ def _with_index(
     with Workers(n_jobs) as workers:
 
         def among(values: Matrix, labels: Ints, ceiling: float) -> Iterator[Answer]:
-            index = build_index(values, labels, k, workers, unit_length=cosine, ceiling=ceiling)
+            samples = Points(values, points.metric)
+            index = build_index(samples, labels, k, workers, ceiling=ceiling)
             return use(index, k, workers)
 
         def apart(values: Matrix, labels: Ints, ceiling: float) -> Iterator[Answer]:
@@ -92,8 +93,7 @@ def propose_among(
         def among(
             values: Matrix, is_target: Bools, queries: Ints, reach: Floats
         ) -> Iterator[Answer]:
-            cosine = points.metric == "cosine"
-            index = build_target_index(values, is_target, k, workers, unit_length=cosine)
+            index = build_target_index(Points(values, points.metric), is_target, k, workers)
             return _search_targets(index, queries, reach[queries], k, workers)
 
         yield from search_targets(points, targets, rows, k, within, among)
@@ -122,8 +122,8 @@ def count_among(
         return counts
     values = points.values if points.zero is None else points.values[nonzero]
     with Workers(n_jobs) as workers:
-        cosine = points.metric == "cosine"
-        index = build_target_index(values, nonzero < targets, k, workers, unit_length=cosine)
+        samples = Points(values, points.metric)
+        index = build_target_index(samples, nonzero < targets, k, workers)
         places = index.places()[index.groups.points()[position[rows[queries]]]]
         # Slightly reduced, so that rounding can't make a point at that distance look nearer.
         squares = squared(distances[queries], str(points.metric)) * (1 - 4e-9)
@@ -156,7 +156,7 @@ def _search_targets(
         for some, offsets, near in tree.search(
             best.tree, counts, k, queries, workers.jobs, within=within
         ):
-            yield from index.groups.expand(points[some], offsets, targets[near], k)
+            yield from index.groups.expand(points[some], offsets, targets[near], k, index.samples)
         return
     # A bound below the resolution of single precision would only cost time.
     bounds = np.where(index.frame.resolves(bounds, places), bounds, np.inf)
@@ -252,7 +252,7 @@ def search_uncertified(
     points = np.sort(index.frame.leaves.order[left])
     queries = groups.values[points]
     for some, offsets, near in tree.search(best.tree, groups.counts, k, queries, workers.jobs):
-        yield from groups.expand(points[some], offsets, near, k)
+        yield from groups.expand(points[some], offsets, near, k, index.samples)
 
 
 def _expanded(index: LeafIndex, candidates: Candidates, k: int) -> Iterator[Proposal]:
@@ -260,5 +260,9 @@ def _expanded(index: LeafIndex, candidates: Candidates, k: int) -> Iterator[Prop
     order = index.frame.leaves.order
     if len(candidates.places):
         yield from index.groups.expand(
-            order[candidates.places], candidates.offsets, order[candidates.neighbours], k
+            order[candidates.places],
+            candidates.offsets,
+            order[candidates.neighbours],
+            k,
+            index.samples,
         )

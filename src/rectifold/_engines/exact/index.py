@@ -4,7 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rectifold._core.utils import Bools, Floats, Ints, Matrix
+from rectifold._core.space import Points
+from rectifold._core.utils import Bools, Floats, Ints
 from rectifold._engines.exact import costs
 from rectifold._engines.exact.coordinates import stays_sparse
 from rectifold._engines.exact.duplicates import Groups, group
@@ -32,6 +33,8 @@ class SearchState:
 class LeafIndex:
     """Distinct points in leaves, their classes, and the samples that lie on them."""
 
+    #: The samples, in one of `EXACT_METRICS`.
+    samples: Points
     groups: Groups
     frame: Frame
     #: The class of each point.
@@ -59,45 +62,43 @@ class LeafIndex:
 
 
 def build_index(
-    values: Matrix,
+    samples: Points,
     labels: Ints,
     k: int,
     workers: Workers,
     *,
-    unit_length: bool,
     ceiling: float,
     farthest: float = 0.0,
 ) -> LeafIndex:
     """Group samples, none of them a zero vector under cosine, and put their points into leaves.
 
-    With `unit_length`, all samples have length one. See `LeafIndex.ceiling` and, for `farthest`,
-    `products.build`.
+    See `LeafIndex.ceiling` and, for `farthest`, `products.build`.
     """
-    groups = group(values)
+    groups = group(samples.values)
     size = costs.leaf_size(len(groups.counts), k, sparse=stays_sparse(groups.values))
     # A class that would leave most slots of its leaf empty gets none.
     classes = groups.classes(labels, least=1 if size is None else size // 8)
+    unit_length = samples.metric == "cosine"
     frame = _frame(groups, classes, size, workers, unit_length=unit_length, farthest=farthest)
     if unit_length:
         ceiling *= frame.coordinates.factor**2
     weights = _by_place(groups.counts, frame)
-    return LeafIndex(groups, frame, classes, weights, ceiling, single_leaf=size is None)
+    return LeafIndex(samples, groups, frame, classes, weights, ceiling, single_leaf=size is None)
 
 
-def build_target_index(
-    values: Matrix, targets: Bools, k: int, workers: Workers, *, unit_length: bool
-) -> LeafIndex:
+def build_target_index(samples: Points, targets: Bools, k: int, workers: Workers) -> LeafIndex:
     """Put the points of the samples that `targets` marks, one at least, into leaves of their own.
 
     These leaves are of class `TARGET`, and weights count target samples only. Even the points of
     small tables are partitioned.
     """
-    groups = group(values)
+    groups = group(samples.values)
     counts = np.add.reduceat(targets[groups.members].astype(np.intp), groups.starts)
     classes = np.where(counts > 0, TARGET, OTHER)
     size = costs.slots(len(groups.counts), k, sparse=stays_sparse(groups.values))
-    frame = _frame(groups, classes, size, workers, unit_length=unit_length)
-    return LeafIndex(groups, frame, classes, _by_place(counts, frame), np.inf, single_leaf=False)
+    frame = _frame(groups, classes, size, workers, unit_length=samples.metric == "cosine")
+    weights = _by_place(counts, frame)
+    return LeafIndex(samples, groups, frame, classes, weights, np.inf, single_leaf=False)
 
 
 def _frame(

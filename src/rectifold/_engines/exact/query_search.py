@@ -7,6 +7,7 @@ from functools import partial
 import numpy as np
 from scipy.spatial import cKDTree
 
+from rectifold._core.space import Points
 from rectifold._core.utils import Bools, Floats, Ints, Matrix
 from rectifold._engines.exact import tree
 from rectifold._engines.exact.duplicates import MIXED, Groups
@@ -109,11 +110,10 @@ def prepare(
     """Put training samples into leaves, or also into a tree; see `index.build_index`."""
     with Workers(n_jobs) as workers:
         index = build_index(
-            values,
+            Points(values, "cosine" if unit_length else "euclidean"),
             labels,
             k,
             workers,
-            unit_length=unit_length,
             ceiling=ceiling,
             farthest=FARTHEST,
         )
