@@ -11,7 +11,6 @@ The ratio of the seconds of `GMR().fit_resample` to those on a table without suc
 counts. Results go to results/speed/hard_tables.json.
 """
 
-import sys
 from statistics import median
 from time import perf_counter
 
