@@ -8,7 +8,7 @@ MEASURED := $(BIN)/python benchmarks/results_status.py record
 SUDO := $(shell test "$$(id -u)" = 0 || echo sudo)
 
 .PHONY: demo test figures test-browser test-slow test-gpu fuzz soak lint results-status bench-gpu bench-speed bench-costs bench-memory \
-	bench-hard-tables bench-prediction bench-report bench-approximate bench-dask browser docs bench-paper bench-adaptive bench-candidates bench-views bench-leaves bench-posterior bench-choosing bench-deep bench-theory bench-unseen clean
+	bench-hard-tables bench-threads bench-prediction bench-report bench-approximate bench-dask browser docs bench-paper bench-adaptive bench-candidates bench-views bench-leaves bench-posterior bench-choosing bench-deep bench-theory bench-unseen clean
 .DEFAULT_GOAL := demo
 
 demo: $(VENV)/.installed ## Clean the embedded data set and see whether that helps
@@ -64,6 +64,10 @@ bench-speed: $(VENV)/.installed ## Our search beside the paper's own way, in one
 bench-hard-tables: $(VENV)/.installed ## Tables that are hard to search, beside plain ones
 	$(BIN)/python benchmarks/hard_tables.py
 	$(MEASURED) speed/hard_tables.json
+
+bench-threads: $(VENV)/.installed ## Fits in eight threads at once, beside plain NumPy
+	$(BIN)/python benchmarks/threads.py
+	$(MEASURED) speed/threads.json
 
 bench-prediction: $(VENV)/.installed ## NeighborVoteClassifier beside scikit-learn's KNeighborsClassifier
 	$(BIN)/python benchmarks/prediction.py --data-home $(DATA)

@@ -41,6 +41,7 @@ HARNESS = ("bench/_protocols.py", "bench/_worker.py", "model_selection/_scores.p
 STUDIES: dict[str, tuple[str, tuple[str, ...]]] = {
     "speed/exact_engine.json": ("bench-speed", SEARCH),
     "speed/hard_tables.json": ("bench-hard-tables", SEARCH),
+    "speed/threads.json": ("bench-threads", SEARCH),
     "speed/growth.json": ("bench-speed", SEARCH),
     "speed/costs.json": ("bench-costs", SEARCH),
     "speed/prediction.json": ("bench-prediction", (*VOTE, *SEARCH)),

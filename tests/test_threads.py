@@ -45,6 +45,17 @@ def test_concurrent_fits_give_the_same_bits_and_leave_blas_as_it_was():
     assert len(threads._released) <= threads._MAX_RELEASED
 
 
+def test_a_search_that_waits_in_vain_for_others_to_end_starts_all_the_same(monkeypatch):
+    expected = kept(0)
+    slots = threading.BoundedSemaphore(1)
+    monkeypatch.setattr(threads, "_slots", slots)
+    monkeypatch.setattr(threads, "_PATIENCE", 0.01)
+    with slots:
+        assert kept(0) == expected
+    assert kept(0, n_jobs=2) == expected
+    assert slots.acquire(blocking=False)
+
+
 @pytest.mark.skipif(all(n == 1 for n in blas_threads()), reason="BLAS has one thread anyway")
 def test_blas_has_one_thread_during_work_in_any_thread_and_all_of_them_after():
     before = blas_threads()

@@ -27,6 +27,10 @@ _MAX_RELEASED = 4
 _limits: list[Any] = []
 _lock = threading.Lock()
 _in_use = 0
+#: Searches at once, and the seconds that a search waits at most before it starts all the same.
+#: More threads than cores only take the interpreter from each other, at every call of NumPy.
+_slots = threading.BoundedSemaphore(os.cpu_count() or 1)
+_PATIENCE = 1.0
 
 
 def _limit_blas() -> None:
@@ -51,8 +55,9 @@ def _let_others_restore() -> None:
 
 def _forget_other_threads() -> None:
     """Start a forked process, in which only the thread that forked goes on, without pools."""
-    global _lock, _in_use
+    global _lock, _in_use, _slots
     _lock, _in_use = threading.Lock(), 0
+    _slots = threading.BoundedSemaphore(os.cpu_count() or 1)
     _restore_blas()
 
 
@@ -72,6 +77,7 @@ class Workers:
     def __init__(self, n_jobs: int | None) -> None:
         self.jobs = effective_n_jobs(n_jobs)
         self._memory: list[dict[str, Any]] = []
+        self._slot: threading.BoundedSemaphore | None = None
         self._pool = None
         if self.jobs > 1:
             self._pool = ThreadPoolExecutor(
@@ -80,6 +86,8 @@ class Workers:
 
     def __enter__(self) -> "Workers":
         global _in_use
+        if not getattr(_local, "searching", False) and _slots.acquire(timeout=_PATIENCE):
+            self._slot, _local.searching = _slots, True
         with _lock:
             if _in_use == 0:
                 _limit_blas()
@@ -95,6 +103,9 @@ class Workers:
             _in_use -= 1
             if _in_use == 0:
                 _restore_blas()
+        if self._slot is not None:
+            _local.searching = False
+            self._slot.release()
 
     def map(self, work: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
         """Yield the results in the order of the items, with few of them in memory at once."""
@@ -136,3 +147,5 @@ def _adopt_memory(register: list[dict[str, Any]] | None = None) -> None:
         _local.buffers = _released.pop() if _released else {}
     if register is not None:
         register.append(_local.buffers)
+        # It works for a search that has a slot.
+        _local.searching = True
