@@ -217,11 +217,23 @@ def test_cloning_and_setting_parameters_work(overlapping):
     assert gmr.space.with_mean
 
 
-def test_metadata_per_sample_is_an_error_that_names_sample_indices(overlapping):
+@pytest.mark.parametrize("container", [list, np.asarray, pd.Series])
+def test_sample_weights_come_back_for_the_samples_that_are_kept(container, overlapping):
     X, y = overlapping
-    with pytest.raises(TypeError, match="select from it with sample_indices_"):
-        GMR().fit_resample(X, y, sample_weight=np.ones(len(y)))
-    GMR().fit_resample(X, y, sample_weight=None)
+    gmr, weight = GMR(), np.arange(len(y)) / 7
+    X_clean, y_clean, left = gmr.fit_resample(X, y, sample_weight=container(weight))
+    assert isinstance(left, type(container(weight)))
+    np.testing.assert_array_equal(np.asarray(left), weight[gmr.sample_indices_])
+    for one, other in zip((X_clean, y_clean), GMR().fit_resample(X, y), strict=True):
+        np.testing.assert_array_equal(one, other)
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        gmr.fit_resample(X, y, sample_weight=weight[1:])
+    with pytest.raises(TypeError, match="does not support sample_weight"):
+        gmr.fit(X, y, sample_weight=weight)
+
+
+def test_a_pipeline_passes_no_sample_weights_unless_told_so(overlapping):
+    X, y = overlapping
     with sklearn.config_context(enable_metadata_routing=True):
         pipeline = make_pipeline(GMR(), LogisticRegression().set_fit_request(sample_weight=True))
         with pytest.raises(ValueError):  # noqa: PT011

@@ -11,7 +11,7 @@ from scipy import sparse
 from sklearn.base import _fit_context
 from sklearn.utils import _safe_indexing
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import check_consistent_length, validate_data
 
 from rectifold import progress
 from rectifold._core import pipeline
@@ -276,7 +276,7 @@ class GMR(BaseCleaningSampler):
 
     # imbalanced-learn's own method converts containers and accepts numbers only.
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
-    def fit_resample(self, X: Any, y: Any, **params: Any) -> tuple[Any, Any]:
+    def fit_resample(self, X: Any, y: Any, *, sample_weight: Any = None) -> tuple[Any, ...]:
         """Clean the data.
 
         Parameters
@@ -289,10 +289,10 @@ class GMR(BaseCleaningSampler):
         y : array-like of shape (n_samples,)
             Target array.
 
-        **params : dict
-            Not supported: an array with one entry per sample, such as
-            ``sample_weight``, would no longer match the samples. Select from it with
-            ``sample_indices_``.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights to return for the samples that are kept. They do not weight votes.
+            Pipelines of imbalanced-learn can't pass them on: use
+            :class:`rectifold.RectifiedClassifier`, or the weights that are returned.
 
         Returns
         -------
@@ -301,9 +301,15 @@ class GMR(BaseCleaningSampler):
 
         y_resampled : same type as y, of shape (n_samples_new,)
             Their labels.
+
+        sample_weight_resampled : same type as sample_weight, of shape (n_samples_new,)
+            Their weights. Only returned if `sample_weight` is passed.
         """
-        check_no_metadata(params)
-        return self._fit_resample(X, y)
+        if sample_weight is None:
+            return self._fit_resample(X, y)
+        check_consistent_length(X, sample_weight)
+        kept = self._fit_resample(X, y)
+        return *kept, _select(sample_weight, self.sample_indices_)
 
     def _fit_resample(self, X: Any, y: Any) -> tuple[Any, Any]:
         settings = settings_of(self)
@@ -383,8 +389,7 @@ def check_no_metadata(params: dict[str, Any]) -> None:
     given = sorted(name for name, value in params.items() if value is not None)
     if given:
         raise TypeError(
-            f"GMR does not support {', '.join(given)}: after cleaning it would no longer match the "
-            "samples; select from it with sample_indices_ instead."
+            f"GMR does not support {', '.join(given)} here: it would no longer match the samples."
         )
 
 

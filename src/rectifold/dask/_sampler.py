@@ -233,7 +233,8 @@ class GMR(sampler.GMR):
             Target, in the same partitions.
 
         **params : dict
-            Not supported: see :meth:`rectifold.GMR.fit_resample`.
+            Not supported: an array with one entry per sample, such as
+            ``sample_weight``, would no longer match the samples.
 
         Returns
         -------
@@ -244,7 +245,9 @@ class GMR(sampler.GMR):
         y_resampled : same type as y, of shape (n_samples_new,)
             Their labels.
         """
-        return super().fit_resample(X, y, **params)  # type: ignore[no-any-return]
+        check_no_metadata(params)
+        kept: tuple[Any, Any] = super().fit_resample(X, y)
+        return kept
 
     def _fit_resample(self, X: Any, y: Any) -> tuple[Any, Any]:
         settings = settings_of(self)
