@@ -1,13 +1,15 @@
 # One command a job; each sets up what it needs.
 PYTHON ?= python3
 VENV ?= .venv
-DATA ?= ../shared/data
+# Folder of the data sets: tests skip those that are not there, and `make data` gets the paper's.
+DATA ?= $(or $(RECTIFOLD_DATA),$(firstword $(wildcard ../shared/data) data))
+export RECTIFOLD_DATA := $(abspath $(DATA))
 BIN := $(VENV)/bin
 # Notes that results were measured with the present code.
 MEASURED := $(BIN)/python benchmarks/results_status.py record
 SUDO := $(shell test "$$(id -u)" = 0 || echo sudo)
 
-.PHONY: demo test figures test-browser test-slow test-gpu fuzz soak lint results-status bench-gpu bench-speed bench-costs bench-memory \
+.PHONY: demo test data figures test-browser test-slow test-gpu fuzz soak lint results-status bench-gpu bench-speed bench-costs bench-memory \
 	bench-hard-tables bench-threads bench-prediction bench-report bench-approximate bench-dask browser docs bench-paper bench-adaptive bench-candidates bench-views bench-leaves bench-posterior bench-choosing bench-deep bench-theory bench-unseen clean
 .DEFAULT_GOAL := demo
 
@@ -35,6 +37,9 @@ fuzz: $(VENV)/.installed ## Random tables in many ways beside a plain reading: a
 
 soak: $(VENV)/.installed ## An hour of fits in threads: the same bits, and memory stays flat
 	$(BIN)/python tests/soak.py
+
+data: $(VENV)/.installed ## The paper's 27 data sets into DATA, by imbalanced-learn's loader: from the network
+	$(BIN)/python -c "from rectifold.datasets import fetch_paper_datasets; fetch_paper_datasets()"
 
 lint: $(VENV)/.installed ## Style, types, and the direction of imports
 	$(BIN)/ruff check .
@@ -70,7 +75,7 @@ bench-threads: $(VENV)/.installed ## Fits in eight threads at once, beside plain
 	$(MEASURED) speed/threads.json
 
 bench-prediction: $(VENV)/.installed ## NeighborVoteClassifier beside scikit-learn's KNeighborsClassifier
-	$(BIN)/python benchmarks/prediction.py --data-home $(DATA)
+	$(BIN)/python benchmarks/prediction.py
 	$(MEASURED) speed/prediction.json
 
 bench-costs: $(VENV)/.installed ## The constants of the cost model, measured again
@@ -102,42 +107,42 @@ bench-report: browser ## The report of a million rows: made, opened, its levers 
 
 bench-gpu: $(VENV)/.installed ## The GPU engine beside others, its answers checked: needs a GPU
 	$(BIN)/python -m pip install --quiet --editable '.[gpu]'
-	$(BIN)/python benchmarks/gpu.py check --data-home $(DATA)
-	$(BIN)/python benchmarks/gpu.py time --data-home $(DATA)
+	$(BIN)/python benchmarks/gpu.py check
+	$(BIN)/python benchmarks/gpu.py time
 	$(MEASURED) gpu/engine.json
 
 bench-paper: $(VENV)/.installed ## The paper's experiment without data leakage: hours, resumes
-	$(BIN)/python -m experiments.paper run --store results/paper --data-home $(DATA)
+	$(BIN)/python -m experiments.paper run --store results/paper
 	$(BIN)/python -m experiments.paper report --store results/paper
 
 bench-adaptive: $(VENV)/.installed ## Settings chosen from the data: hours; interrupted runs resume
-	$(BIN)/python -m experiments.adaptive.grid run results/adaptive $(DATA)
+	$(BIN)/python -m experiments.adaptive.grid run results/adaptive
 	$(BIN)/python -m experiments.adaptive.grid report > results/adaptive/README.md
 
 bench-candidates: $(VENV)/.installed ## Which settings to choose from, judged on sets left out
-	$(BIN)/python -m experiments.adaptive.candidates run $(DATA)
+	$(BIN)/python -m experiments.adaptive.candidates run
 	$(BIN)/python -m experiments.adaptive.candidates report > results/adaptive/candidates.md
 	$(MEASURED) adaptive/candidates.jsonl
 
 bench-views: $(VENV)/.installed ## Which votes are worth fusing, judged on sets left out; resumes
-	$(BIN)/python -m experiments.adaptive.views build/views $(DATA)
-	$(BIN)/python -m experiments.adaptive.views_report score build/views $(DATA)
+	$(BIN)/python -m experiments.adaptive.views build/views
+	$(BIN)/python -m experiments.adaptive.views_report score build/views
 	$(BIN)/python -m experiments.adaptive.views_report report > results/adaptive/views.md
 	$(MEASURED) adaptive/views.csv
 
 bench-leaves: $(VENV)/.installed ## What votes beside the nearest samples, judged on other sets; resumes
-	$(BIN)/python -m experiments.adaptive.leaves record build/leaves $(DATA)
+	$(BIN)/python -m experiments.adaptive.leaves record build/leaves
 	$(BIN)/python -m experiments.adaptive.leaves score build/leaves
 	$(BIN)/python -m experiments.adaptive.leaves report > results/adaptive/leaves.md
 	$(MEASURED) adaptive/leaves.csv
 
 bench-posterior: $(VENV)/.installed ## Probabilities after samplers, with and without a correction
-	$(BIN)/python -m experiments.posterior run $(DATA)
+	$(BIN)/python -m experiments.posterior run
 	$(BIN)/python -m experiments.posterior report > results/posterior/README.md
 	$(MEASURED) posterior/scores.csv
 
 bench-choosing: $(VENV)/.installed ## What choosing costs beside plain cross-validation
-	$(BIN)/python benchmarks/choosing.py $(DATA)
+	$(BIN)/python benchmarks/choosing.py
 	$(MEASURED) adaptive/choosing.json
 
 bench-deep: $(VENV)/.installed ## The paper's experiments with deep networks: needs a GPU; interrupted runs resume
@@ -154,7 +159,7 @@ bench-theory: $(VENV)/.installed ## The paper's theory, where it holds and where
 
 bench-unseen: $(VENV)/.installed ## Public data sets that nothing was chosen by: days, resumes
 	$(BIN)/python -m pip install --quiet --requirement experiments/requirements.txt
-	$(BIN)/python -m experiments.unseen run --store results/unseen --data-home $(DATA)
+	$(BIN)/python -m experiments.unseen run --store results/unseen
 	$(BIN)/python -m experiments.unseen report --store results/unseen
 
 browser: $(VENV)/.installed

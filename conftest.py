@@ -19,21 +19,34 @@ if find_spec("torch") is None or find_spec("safetensors") is None:
 if find_spec("dask") is None or find_spec("distributed") is None:
     collect_ignore_glob += ["src/rectifold/dask/*", "tests/test_dask*.py"]
 
-DATA = Path(os.environ.get("RECTIFOLD_DATA", Path(__file__).parent.parent / "shared" / "data"))
+_ROOT = Path(__file__).parent
+_FOLDERS = (_ROOT.parent / "shared" / "data", _ROOT / "data")
+# As in the Makefile. Tests that need data sets are skipped without them, and the end tells.
+os.environ.setdefault("RECTIFOLD_DATA", str(next(filter(Path.is_dir, _FOLDERS), _FOLDERS[1])))
+DATA = Path(os.environ["RECTIFOLD_DATA"])
+MAKE_DATA = "(run make data, or set RECTIFOLD_DATA)"
+
+
+def pytest_terminal_summary(terminalreporter):
+    """Tell how many tests were skipped because there are no data."""
+    skipped = terminalreporter.stats.get("skipped", [])
+    number = sum("RECTIFOLD_DATA" in str(report.longrepr) for report in skipped)
+    if number:
+        terminalreporter.write_line(
+            f"{number} tests were skipped since data sets are not in {DATA} {MAKE_DATA}"
+        )
 
 
 @pytest.fixture(scope="session")
 def paper_data():
     """Load one of the 27 data sets of the paper by name, through imbalanced-learn's loader."""
     if not (DATA / "zenodo").is_dir():
-        pytest.skip(f"the 27 data sets are not at {DATA} (set RECTIFOLD_DATA to their folder)")
-    from imblearn.datasets import fetch_datasets
+        pytest.skip(f"the 27 data sets are not at {DATA} {MAKE_DATA}")
+    from rectifold.datasets import fetch_paper_datasets
 
     def load(name):
-        bunch = fetch_datasets(data_home=str(DATA), filter_data=(name,), download_if_missing=False)[
-            name
-        ]
-        return bunch.data.astype(np.float64), bunch.target
+        found = fetch_paper_datasets(names=[name], download_if_missing=False)[name]
+        return found.data, found.target
 
     return load
 
@@ -56,7 +69,7 @@ def large_data():
     def path(name):
         found = DATA / "large" / name
         if not found.is_file():
-            pytest.skip(f"{name} is not at {found.parent} (set RECTIFOLD_DATA to its folder)")
+            pytest.skip(f"{name} is not at {found.parent} (set RECTIFOLD_DATA)")
         return found
 
     return path

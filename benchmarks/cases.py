@@ -12,10 +12,11 @@ from pathlib import Path
 import numpy as np
 from sklearn.preprocessing import StandardScaler
 
-from rectifold.datasets import PAPER_DATASETS
+from rectifold.datasets import PAPER_DATASETS, fetch_paper_datasets, paper_data_home
 
 ROOT = Path(__file__).parents[1]
-DATA = ROOT.parent / "shared" / "data"
+#: In RECTIFOLD_DATA, which the Makefile sets.
+DATA = paper_data_home()
 
 #: Large data sets: the file, and the labels of the minority.
 LARGE: dict[str, tuple[str, list[object]]] = {
@@ -62,11 +63,8 @@ def _paper_set(name: str, home: Path) -> tuple[np.ndarray, np.ndarray]:
     if packed.exists():
         with np.load(packed, allow_pickle=False) as data:
             return data["X"].astype(np.float64), data["y"]
-    from rectifold.bench._data import Source
-    from rectifold.bench._data import load as load_set
-
-    data = load_set(Source(name, data_home=str(home)))
-    return data.X, data.y
+    found = fetch_paper_datasets(home, names=[name], download_if_missing=False)[name]
+    return found.data, found.target == 1
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Measure the cost of choosing: RectifiedClassifier and plain cross-validation.
 
-    python benchmarks/choosing.py [DATA_HOME] [DATASET ...]
+    python benchmarks/choosing.py [DATASET ...]
 
 For each data set and classifier: seconds of `RectifiedClassifier.fit` with its defaults, and with
 cleaning alone (`vote_weight=0`), each relative to scikit-learn's `cross_val_score` over as many
@@ -66,11 +66,11 @@ def measure(X, y, estimator) -> dict[str, float]:
     }
 
 
-def main(home: str = "../shared/data", *names: str) -> None:
+def main(*names: str) -> None:
     """Measure, print, and store the results."""
     warnings.simplefilter("ignore")
     runs = []
-    for source in paper_sources(names or SETS, home):
+    for source in paper_sources(names or SETS):
         data = load(source)
         X = StandardScaler().fit_transform(data.X)
         for classifier, estimator in CLASSIFIERS.items():

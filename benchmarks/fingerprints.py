@@ -19,14 +19,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
-from imblearn.datasets import fetch_datasets
 from scipy import sparse
 from sklearn.preprocessing import StandardScaler
 
 from rectifold import GMR
-from rectifold.datasets import load_wine_quality
+from rectifold.datasets import fetch_paper_datasets, load_wine_quality, paper_data_home
 
-DATA = Path(__file__).parents[2] / "shared" / "data"
 #: Variants of the settings, tried on the sets below `_SMALL` samples.
 _VARIANTS = {
     "k5": {"n_neighbors": 5, "alpha": 0.6, "beta": 0.5, "gamma": 0.3},
@@ -45,7 +43,7 @@ _ARRAYS = ("predicted", "confidence", "majority_confidence", "decision", "reason
 
 def cases(home: Path) -> Iterator[tuple[str, object, object, dict[str, object]]]:
     """Yield the name, samples, labels and settings of every case."""
-    for name, data in fetch_datasets(data_home=str(home), download_if_missing=False).items():
+    for name, data in fetch_paper_datasets(home, download_if_missing=False).items():
         X, y = data.data, data.target
         scaled = StandardScaler().fit_transform(X)
         yield f"{name}/raw", X, y, {}
@@ -107,7 +105,7 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("action", choices=["write", "compare"])
     parser.add_argument("files", nargs="+", type=Path)
-    parser.add_argument("--data-home", type=Path, default=DATA)
+    parser.add_argument("--data-home", type=Path, default=paper_data_home())
     arguments = parser.parse_args()
     if arguments.action == "compare":
         sys.exit(compare(*arguments.files))

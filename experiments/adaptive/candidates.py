@@ -92,7 +92,7 @@ def _fitted(estimator, setting: dict | None, seed: int, X, y):
     return clone(estimator).fit(X, y)
 
 
-def run(home: str = "../shared/data") -> None:
+def run(home: str | None = None) -> None:
     """Run the cells that have no result yet."""
     RESULTS.parent.mkdir(parents=True, exist_ok=True)
     done = {(r["dataset"], r["classifier"], r["seed"]) for r in read()}

@@ -1,6 +1,6 @@
 """Compare settings chosen from the data with no cleaning and with bagging.
 
-    python -m experiments.adaptive.grid run STORE DATA_HOME [DATASET ...]
+    python -m experiments.adaptive.grid run STORE [DATASET ...]
     python -m experiments.adaptive.grid report [STORE] [BASELINES]
 
 `run` fills a store with the results of ``rectifold bench run`` with these methods (``-m
@@ -54,9 +54,9 @@ WITH_PROBABILITIES = tuple(name for name in QUICK if name != "SVM")
 LOSS = 0.01
 
 
-def run(store: str, home: str, *names: str) -> None:
+def run(store: str, *names: str) -> None:
     """Run the fits that have no result yet: seed by seed, small data sets first."""
-    sources, kept = paper_sources(names or SETS, home), Store(store)
+    sources, kept = paper_sources(names or SETS), Store(store)
     methods = [EXTRA_METHODS[name] for name in STUDIED]
     run_together(Grid(sources, methods=methods), kept)
     quick = [CLASSIFIERS[name] for name in WITH_PROBABILITIES]

@@ -107,7 +107,7 @@ def record_one(source, seed, path):
     os.replace(part, path)
 
 
-def record(folder=FOLDER, home="../shared/data"):
+def record(folder=FOLDER, home=None):
     """Record what is missing."""
     folder = Path(folder)
     collections = {

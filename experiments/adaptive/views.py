@@ -251,7 +251,7 @@ def save(path, found):
     os.replace(part, path)
 
 
-def run(folder=FOLDER, home="../shared/data"):
+def run(folder=FOLDER, home=None):
     """Record what is missing."""
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)

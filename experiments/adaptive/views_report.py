@@ -160,7 +160,7 @@ def score_case(*arguments):
     return rows
 
 
-def score(folder=FOLDER, home="../shared/data"):
+def score(folder=FOLDER, home=None):
     """Score all recorded cases."""
     jobs = [
         delayed(score_case)(folder, name, seed, classifier, home)

@@ -8,7 +8,7 @@ from typing import Any
 from experiments.deep.longtail import METHODS, LongTailed, Recipe
 from experiments.deep.longtail import run as train_and_score
 from experiments.deep.records import LONGTAIL, row
-from rectifold.bench._data import fingerprint
+from rectifold.datasets import fingerprint
 
 #: The input of each method's classifier.
 _TRAINED_ON = {name: "images" if name == loss else "features" for name, loss in METHODS.items()}

@@ -15,8 +15,8 @@ from sklearn.pipeline import make_pipeline
 
 from experiments.deep.arrays import read_arrays
 from rectifold._core.utils import Ints, did_you_mean
-from rectifold.bench._data import fingerprint
 from rectifold.bench._protocols import TEST_SHARE
+from rectifold.datasets import fingerprint
 from rectifold.model_selection._registry import BenchError
 
 #: Attacks of NSL-KDD by which an intruder gets access (R2L) or more rights (U2R).

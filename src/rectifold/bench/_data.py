@@ -1,21 +1,24 @@
-"""Data sets of an experiment: the paper's, by imbalanced-learn's loader, and tables in files."""
+"""Data sets of an experiment: the paper's, and tables in files."""
 
 from __future__ import annotations
 
-import hashlib
-import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from imblearn.datasets import fetch_datasets
 
 from rectifold._core.errors import Param, ParameterError
 from rectifold._core.utils import Ints, did_you_mean, in_unicode
 from rectifold._io import FileError, open_table
-from rectifold.datasets import PAPER_DATASETS
+from rectifold.datasets import (
+    PAPER_DATASETS,
+    fetch_paper_datasets,
+    fingerprint,
+    missing_paper_datasets,
+    paper_data_home,
+)
 from rectifold.model_selection._registry import BenchError
 
 if TYPE_CHECKING:
@@ -43,7 +46,7 @@ class Source:
     target : str
         Column of the labels. There must be two classes; the minority class is the positive one.
     data_home : str or None
-        For a data set of the paper, the folder of imbalanced-learn's cache.
+        For a data set of the paper, its folder.
 
     See Also
     --------
@@ -105,7 +108,7 @@ def paper_sources(names: Sequence[str], data_home: str | Path | None = None) -> 
     names : sequence of str
         Names in `rectifold.datasets.PAPER_DATASETS`; empty for all of them.
     data_home : path-like, optional
-        Folder of imbalanced-learn's cache; by default scikit-learn's data folder.
+        Folder of the data sets; see :func:`rectifold.datasets.fetch_paper_datasets`.
 
     Returns
     -------
@@ -131,39 +134,33 @@ def paper_sources(names: Sequence[str], data_home: str | Path | None = None) -> 
 
 def fetch(sources: Sequence[Source], *, download: bool) -> None:
     """Download the paper's data sets if some are missing and `download` allows it."""
-    missing = [source for source in sources if not source.path and not _is_cached(source)]
-    if not missing:
-        return
-    data_home = missing[0].data_home
-    if not download:
-        raise ParameterError(
-            "these data sets are not {}: {}; pass {} to download them, or their folder as {}.",
-            f"under {data_home!r}" if data_home else "in scikit-learn's data folder",
-            ", ".join(source.name for source in missing),
-            Param("download"),
-            Param("data_home"),
-        )
-    # All data sets are in one archive.
-    fetch_datasets(data_home=data_home, filter_data=(missing[0].name,))
-
-
-def _is_cached(source: Source) -> bool:
-    # As scikit-learn's get_data_home, which also creates the folder.
-    folder = source.data_home or os.environ.get("SCIKIT_LEARN_DATA", "~/scikit_learn_data")
-    number = PAPER_DATASETS.index(source.name) + 1
-    return (Path(folder).expanduser() / "zenodo" / f"x{number}data.npz").is_file()
+    homes: dict[Path, list[str]] = {}
+    for source in sources:
+        if not source.path:
+            homes.setdefault(paper_data_home(source.data_home), []).append(source.name)
+    for home, names in homes.items():
+        missing = missing_paper_datasets(names, home)
+        if missing and not download:
+            raise ParameterError(
+                "these data sets are not under {}: {}; pass {} to download them, or their folder "
+                "as {}.",
+                repr(str(home)),
+                ", ".join(missing),
+                Param("download"),
+                Param("data_home"),
+            )
+        if missing:
+            fetch_paper_datasets(home, names=missing)
 
 
 def load(source: Source) -> Data:
     """Load a data set."""
     if source.path:
         return _load_table(source)
-    bunch = fetch_datasets(
-        data_home=source.data_home, filter_data=(source.name,), download_if_missing=False
-    )[source.name]
-    X = np.ascontiguousarray(bunch.data, dtype=np.float64)
-    y = (bunch.target == 1).astype(np.intp)
-    return Data(X, y, fingerprint(X, y))
+    found = fetch_paper_datasets(source.data_home, names=[source.name], download_if_missing=False)[
+        source.name
+    ]
+    return Data(found.data, (found.target == 1).astype(np.intp), found.fingerprint)
 
 
 def measure(sources: Iterable[Source]) -> dict[str, Shape]:
@@ -231,12 +228,3 @@ def _load_table(source: Source) -> Data:
     if X is None or not np.isfinite(X).all():
         return Data(features, y, fingerprint(features.to_csv().encode(), y))
     return Data(X, y, fingerprint(X, y))
-
-
-def fingerprint(X: Any, y: Ints) -> str:
-    """Return a hash of all values, in sixteen characters."""
-    values = X if isinstance(X, bytes) else X.astype("<f8").tobytes()
-    content = hashlib.blake2b(values, digest_size=8)
-    content.update(repr(np.shape(X)).encode())
-    content.update(y.astype("<i8").tobytes())
-    return content.hexdigest()
