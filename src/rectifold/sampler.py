@@ -17,6 +17,7 @@ from rectifold import progress
 from rectifold._core import pipeline
 from rectifold._core.accuracy import in_words
 from rectifold._core.device_arrays import is_on_device, take
+from rectifold._core.documentation import DocumentationLink
 from rectifold._core.errors import Param, ParameterWarning
 from rectifold._core.pipeline import Settings, make_settings, warn_of_classes, warn_recorded
 from rectifold._core.space import SPACES
@@ -26,7 +27,7 @@ from rectifold._engines import GPU, Approximate
 from rectifold._engines.contract import TimeEstimate
 
 
-class GMR(BaseCleaningSampler):
+class GMR(DocumentationLink, BaseCleaningSampler):
     """Clean imbalanced data by Geometric Manifold Rectification.
 
     Every sample is scored by a vote of its nearest neighbours, weighted by inverse

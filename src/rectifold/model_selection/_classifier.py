@@ -13,6 +13,7 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from rectifold._core.documentation import DocumentationLink
 from rectifold.model_selection._explanation import Explanation, explain
 from rectifold.model_selection._fusion import as_probabilities, fuse
 from rectifold.model_selection._gains import Outcome, Search
@@ -42,7 +43,7 @@ def _has_decisions(self: "RectifiedClassifier") -> bool:
     return not self.correct_posterior and _offers(self, "decision_function")
 
 
-class RectifiedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
+class RectifiedClassifier(DocumentationLink, ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     """Classifier fused with a vote of the nearest training samples, and fitted on cleaned data.
 
     The predicted probability is ``(1 - w)`` times that of the classifier plus ``w`` times the vote
@@ -470,6 +471,8 @@ class RectifiedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         of_estimator, of_sampler = get_tags(self.estimator), get_tags(sampler_of(self))
         tags.input_tags.sparse = of_estimator.input_tags.sparse and of_sampler.input_tags.sparse
+        tags.input_tags.string = of_estimator.input_tags.string
+        tags.input_tags.categorical = of_estimator.input_tags.categorical
         # By default, missing values get a space.
         cleans_missing = self.sampler is None or of_sampler.input_tags.allow_nan
         tags.input_tags.allow_nan = of_estimator.input_tags.allow_nan and cleans_missing

@@ -10,6 +10,7 @@ from sklearn.utils._param_validation import HasMethods
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 from sklearn.utils.validation import check_is_fitted
 
+from rectifold._core.documentation import DocumentationLink
 from rectifold._core.errors import Param, ParameterError
 from rectifold._core.target import named
 from rectifold.model_selection._predictions import predicted_labels
@@ -17,7 +18,7 @@ from rectifold.model_selection._trials import class_sizes
 from rectifold.posterior import reweighted
 
 
-class CorrectedPosterior(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
+class CorrectedPosterior(DocumentationLink, ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     """Correct the probabilities of a classifier for a sampler that changes the class sizes.
 
     A classifier that is fitted on resampled data takes the rare class for as frequent as it is
@@ -181,8 +182,7 @@ class CorrectedPosterior(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         of_estimator = get_tags(self.estimator)
-        tags.input_tags.sparse = of_estimator.input_tags.sparse
-        tags.input_tags.allow_nan = of_estimator.input_tags.allow_nan
+        tags.input_tags = of_estimator.input_tags
         if of_estimator.classifier_tags is not None:
             tags.classifier_tags.multi_class = of_estimator.classifier_tags.multi_class
         return tags

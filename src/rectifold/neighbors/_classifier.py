@@ -16,6 +16,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
+from rectifold._core.documentation import DocumentationLink
 from rectifold._core.errors import Param, ParameterError
 from rectifold._core.space import LARGEST, Hint, Points, as_numbers, as_points, comparable
 from rectifold._core.target import encode_for
@@ -44,7 +45,7 @@ _SPARSE_VIEWS = VIEWS[:2]
 LEAF_SHARE = 0.5
 
 
-class NeighborVoteClassifier(ClassifierMixin, BaseEstimator):
+class NeighborVoteClassifier(DocumentationLink, ClassifierMixin, BaseEstimator):
     """Classifier by a distance-weighted vote of the nearest training samples, in several views.
 
     A view is a transformation of the features: on one scale, weighted by their information about
@@ -468,7 +469,7 @@ class NeighborVoteClassifier(ClassifierMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         automatic = isinstance(self.space, str)
         of_space = None if automatic else get_tags(self.space).input_tags
-        for name in ("sparse", "allow_nan", "string"):
+        for name in ("sparse", "allow_nan", "string", "categorical"):
             setattr(tags.input_tags, name, automatic or getattr(of_space, name))
         return tags
 

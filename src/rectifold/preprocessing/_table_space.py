@@ -13,6 +13,7 @@ from sklearn.preprocessing import OneHotEncoder
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
+from rectifold._core.documentation import DocumentationLink
 from rectifold._core.errors import Param, ParameterError
 from rectifold._core.utils import Floats
 from rectifold.preprocessing._cells import (
@@ -41,7 +42,7 @@ class Column(Protocol):
         """Return the coordinates, of shape (n_samples, n_coordinates)."""
 
 
-class TableTransformer(TransformerMixin, BaseEstimator):
+class TableTransformer(DocumentationLink, TransformerMixin, BaseEstimator):
     """Base class of transformers of tables, which fit every column in `_fit_column`."""
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {}
