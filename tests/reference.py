@@ -54,6 +54,14 @@ def neighbours(X, k, *, rows=None, metric=None):
     return indices, distances
 
 
+def added(values):
+    """Return the plain sum: from Python 3.12 on, `sum` compensates for rounding."""
+    total = 0.0
+    for value in values:
+        total += value
+    return total
+
+
 def votes(indices, distances, y, *, balanced=False):
     """Return for each sample a dict of votes by class, and the mean distance of neighbours."""
     sizes = Counter(y.tolist())
@@ -65,11 +73,11 @@ def votes(indices, distances, y, *, balanced=False):
                 w * len(y) / (len(sizes) * sizes[y[j].item()])
                 for w, j in zip(weight, near, strict=True)
             ]
-        total = sum(weight)
+        total = added(weight)
         vote = dict.fromkeys(sizes, 0.0)
         for w, j in zip(weight, near, strict=True):
             vote[y[j].item()] += w / total
-        result.append((vote, sum(d.tolist()) / len(d)))
+        result.append((vote, added(d.tolist()) / len(d)))
     return result
 
 
@@ -116,7 +124,7 @@ def many_classes(counted, y, alpha=0.3, beta=0.7, gamma=0.1, min_minority=10):
         candidates = []
         for row in np.flatnonzero(y == c).tolist():
             vote, depth = counted[row]
-            larger = sum(vote[other] for other in order[:place])
+            larger = added(vote[other] for other in order[:place])
             if predict(vote, order) in order[:place] and larger > beta + 1e-12:
                 candidates.append((-round(larger, 11), depth, row))
         removed |= {row for *_, row in sorted(candidates)[: int(Fraction(str(gamma)) * sizes[c])]}
