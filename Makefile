@@ -112,8 +112,9 @@ bench-gpu: $(VENV)/.installed ## The GPU engine beside others, its answers check
 	$(MEASURED) gpu/engine.json
 
 bench-paper: $(VENV)/.installed ## The paper's experiment without data leakage: hours, resumes
-	$(BIN)/python -m experiments.paper run --store results/paper
-	$(BIN)/python -m experiments.paper report --store results/paper
+	for protocol in paper train-only; do \
+		$(BIN)/python -m experiments.paper run --protocol $$protocol && \
+		$(BIN)/python -m experiments.paper report --protocol $$protocol || exit; done
 
 bench-adaptive: $(VENV)/.installed ## Settings chosen from the data: hours; interrupted runs resume
 	$(BIN)/python -m experiments.adaptive.grid run results/adaptive

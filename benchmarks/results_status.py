@@ -52,7 +52,6 @@ STUDIES: dict[str, tuple[str, tuple[str, ...]]] = {
     "approximate/effect.json": ("bench-approximate", (*RULES, "_engines/approximate/*.py")),
     "dask": ("bench-dask", (*SEARCH, "dask/*.py")),
     "paper/results.parquet": ("bench-paper", (*RULES, *HARNESS)),
-    "paper_protocol/results.parquet": ("bench-paper", (*RULES, *HARNESS)),
     "adaptive/results.parquet": ("bench-adaptive", (*CHOICE, *HARNESS)),
     "adaptive/candidates.jsonl": ("bench-candidates", RULES),
     "adaptive/choosing.json": ("bench-choosing", (*CHOICE, *SEARCH)),

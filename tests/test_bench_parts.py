@@ -433,6 +433,14 @@ def test_only_seeds_that_all_methods_have_are_averaged():
     ]
 
 
+@pytest.mark.parametrize(("protocol", "shared"), [(TRAIN_ONLY, 1.5), (PAPER, 1)])
+def test_methods_with_equal_scores_share_a_rank_whatever_the_rounding(protocol, shared):
+    scores = {"None": 0.3, "GMR": 0.1 + 0.2, "SMOTE": 0.2}
+    frame = rows({("d", name, "LR", 0): score for name, score in scores.items()}, protocol=protocol)
+    ranks = compare(frame, protocol=protocol).ranks().iloc[0].to_dict()
+    assert ranks == {"None": shared, "GMR": shared, "SMOTE": 3}
+
+
 def test_a_method_that_failed_ranks_last_and_one_that_timed_out_leaves_the_block_out():
     good = rows({("d", "None", "LR", 0): 0.2, ("d", "SMOTE", "LR", 0): 0.1})
     failed = rows({("d", "GMR", "LR", 0): np.nan}, status="failed")

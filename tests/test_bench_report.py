@@ -110,6 +110,15 @@ def test_a_report_on_own_data_does_not_mention_the_paper(tmp_path):
     assert "paper" not in to_markdown(document).replace("the paper have", "")
 
 
+def test_a_report_under_another_protocol_says_what_it_is_and_has_its_own_leak(frame):
+    honest = frame.assign(protocol="paper")
+    leaked = made_up(methods=["NearMiss"], protocol="paper-before-split", lift=0.9)
+    document = build_document(pd.concat([frame, honest, leaked]), protocol="paper")
+    assert "fitted on the raw features of the training split" in to_markdown(document)
+    assert [one.name for one in document.tables() if "leak" in one.name] == ["leak-NearMiss"]
+    assert len(table(document, "ranks-by-score").rows) == 20
+
+
 def test_a_store_without_comparable_results_is_refused(frame):
     with pytest.raises(BenchError, match="no results under the protocol 'train-only'"):
         build_document(frame.assign(protocol=BEFORE_SPLIT))

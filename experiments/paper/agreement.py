@@ -7,13 +7,12 @@ from scipy.stats import spearmanr
 
 from rectifold.bench._comparison import compare, newest
 from rectifold.bench._data import notes
-from rectifold.bench._protocols import TRAIN_ONLY
 from rectifold.bench.report import Published
 from rectifold.report._document import NONE, Section, Table, rows_of
 from rectifold.report._wording import count, number
 
 
-def sections(frame: pd.DataFrame, published: Published) -> list[Section]:
+def sections(frame: pd.DataFrame, published: Published, protocol: str) -> list[Section]:
     """Compare what should agree: the AUPRC of no sampling and of every baseline.
 
     `frame` are all rows of a store. There is no section if the paper prints nothing on its data
@@ -21,8 +20,8 @@ def sections(frame: pd.DataFrame, published: Published) -> list[Section]:
     figures are means.
     """
     frame, _ = newest(frame)
-    frame = frame[frame["protocol"] == TRAIN_ONLY]
-    comparison = compare(frame)
+    frame = frame[frame["protocol"] == protocol]
+    comparison = compare(frame, protocol=protocol)
     if comparison.values.empty:
         return []
     ours, printed = comparison.by_dataset(), published.auprc

@@ -9,10 +9,13 @@ from typing import Any
 
 import pandas as pd
 
-from rectifold.bench._protocols import TRAIN_ONLY
+from rectifold.bench._protocols import PROTOCOLS, TRAIN_ONLY
 from rectifold.bench._store import FAILED, OK
 from rectifold.model_selection._registry import CLASSIFIERS, METHODS
 from rectifold.model_selection._scores import SCORES
+
+#: Decimals of scores that are ranked.
+_DECIMALS = 12
 
 
 @dataclass(frozen=True)
@@ -27,6 +30,8 @@ class Comparison:
     values: pd.DataFrame
     #: Every (dataset, classifier, seed) that is averaged in a row.
     cells: pd.MultiIndex
+    #: Name of the protocol, in `PROTOCOLS`.
+    protocol: str = TRAIN_ONLY
 
     @cached_property
     def seeds(self) -> pd.Series[int]:
@@ -39,9 +44,13 @@ class Comparison:
         return self.seeds[self.seeds.index.get_level_values("dataset") == dataset]
 
     def ranks(self) -> pd.DataFrame:
-        """Return the ranks in every row: 1 for the best, means for ties, last without a value."""
-        return self.values.rank(
-            axis=1, ascending=not SCORES[self.score].greater_is_better, na_option="bottom"
+        """Return the ranks in every row: 1 for the best, last without a value."""
+        # Rounded, so that errors of rounding rank no method before another.
+        return self.values.round(_DECIMALS).rank(
+            axis=1,
+            method=PROTOCOLS[self.protocol].ties,  # type: ignore[arg-type]
+            ascending=not SCORES[self.score].greater_is_better,
+            na_option="bottom",
         )
 
     def rank_table(self) -> pd.DataFrame:
@@ -95,7 +104,7 @@ def compare(frame: pd.DataFrame, score: str = "auprc", protocol: str = TRAIN_ONL
     means = _means(common.groupby(level=["dataset", "classifier"]))
     means.columns.name = "method"
     cells = pd.MultiIndex.from_frame(common.index.to_frame(index=False))
-    return Comparison(score, means, cells)
+    return Comparison(score, means, cells, protocol)
 
 
 def _means(grouped: Any) -> pd.DataFrame:

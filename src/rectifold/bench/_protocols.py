@@ -31,6 +31,8 @@ class Protocol:
     class_weight: bool = False
     #: The share of the minority samples of the training split that get the label of the majority.
     mislabelled: float = 0.0
+    #: How methods with equal scores are ranked, as in :meth:`pandas.DataFrame.rank`.
+    ties: str = "average"
 
 
 #: Split first; scaling and samplers are fitted on the training split alone.
@@ -41,8 +43,8 @@ PAPER = "paper"
 PROTOCOLS = {
     TRAIN_ONLY: Protocol(),
     BEFORE_SPLIT: Protocol(leaks=True),
-    PAPER: Protocol(raw=True, class_weight=True),
-    "paper-before-split": Protocol(leaks=True, raw=True, class_weight=True),
+    PAPER: Protocol(raw=True, class_weight=True, ties="min"),
+    "paper-before-split": Protocol(leaks=True, raw=True, class_weight=True, ties="min"),
     "raw": Protocol(raw=True),
     "raw-before-split": Protocol(leaks=True, raw=True),
     "class-weight": Protocol(class_weight=True),
@@ -51,6 +53,11 @@ PROTOCOLS = {
 }
 
 TEST_SHARE = 0.2
+
+
+def leaking(protocol: str) -> str:
+    """Return the name of a protocol that differs only in resampling before the split."""
+    return BEFORE_SPLIT if protocol == TRAIN_ONLY else f"{protocol}-{BEFORE_SPLIT}"
 
 
 @dataclass(frozen=True)

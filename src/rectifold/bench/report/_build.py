@@ -9,7 +9,7 @@ import pandas as pd
 
 from rectifold._io import whole_files
 from rectifold.bench._comparison import Comparison, compare, in_order, newest
-from rectifold.bench._protocols import BEFORE_SPLIT, TRAIN_ONLY
+from rectifold.bench._protocols import TRAIN_ONLY, leaking
 from rectifold.bench._statistics import ALPHA, MIN_BLOCKS, against
 from rectifold.bench._store import FAILED, OK, Store
 from rectifold.bench.report import _coverage, _leak, _scores, _significance
@@ -119,23 +119,27 @@ def build_document(
     frame: pd.DataFrame,
     methods: Sequence[str] = (),
     *,
+    protocol: str = TRAIN_ONLY,
     published: Published | None = None,
     sections: Sequence[Section] = (),
 ) -> Document:
-    """Return the report on all rows of a store; the parameters are those of `write_report`."""
+    """Return the report on the rows of a store under a protocol, and on those with its leak.
+
+    The other parameters are those of `write_report`.
+    """
     frame, older = newest(_select_methods(frame, methods))
-    honest = frame[frame["protocol"] == TRAIN_ONLY]
+    honest = frame[frame["protocol"] == protocol]
     if honest.empty:
         raise BenchError(
-            f"the store has no results under the protocol {TRAIN_ONLY!r}, which a report needs"
+            f"the store has no results under the protocol {protocol!r}, which a report needs"
         )
-    comparison = compare(honest)
+    comparison = compare(honest, protocol=protocol)
     if comparison.values.empty:
         raise BenchError(_why_empty(honest))
     table = comparison.rank_table()
     ranks = None if published is None else published.ranks_among(table.index)
     auprc = None if published is None else published.auprc
-    leaked = frame[frame["protocol"] == BEFORE_SPLIT]
+    leaked = frame[frame["protocol"] == leaking(protocol)]
     return Document(
         "Comparison of samplers without data leakage",
         _statement(comparison, table, ranks),
@@ -143,7 +147,7 @@ def build_document(
             _coverage.what_was_run(honest, comparison, published.citation if published else ""),
             _scores.average_ranks(comparison, table, ranks),
             _significance.section(comparison),
-            _scores.other_scores(honest, table),
+            _scores.other_scores(honest, table, protocol),
             _coverage.samplers(honest),
             *_leak.sections(comparison, leaked, ranks),
             _coverage.missing(honest, comparison, older),

@@ -6,6 +6,7 @@ import pandas as pd
 
 from rectifold.bench._comparison import Comparison, in_order, incomplete_datasets
 from rectifold.bench._data import notes
+from rectifold.bench._protocols import PROTOCOLS
 from rectifold.bench._store import FAILED, OK, TIMED_OUT
 from rectifold.datasets import PAPER_DATASETS
 from rectifold.model_selection._registry import CLASSIFIERS, METHODS
@@ -39,10 +40,8 @@ def what_was_run(frame: pd.DataFrame, comparison: Comparison, citation: str) -> 
         [
             f"{grid}: {count(len(frame), 'fit')} recorded"
             f"{', ' + listing(others) if others else ', none failed'}. Each data set is split "
-            "80/20, stratified, once for each seed; features are standardised, and samplers "
-            "fitted, on the training split alone; methods and classifiers of the paper have the "
-            "default parameters of their libraries; the seed is the random_state of the split, the "
-            "sampler and the classifier.",
+            f"80/20, stratified, once for each seed; {_of_protocol(comparison.protocol)}; the seed "
+            "is the random_state of the split, the sampler and the classifier.",
             f"Methods are compared on {count(len(seeds), 'pair')} of data set and classifier "
             f"({count(n_sets, 'data set')}) on which every method has ended, over the seeds on "
             f"which all have: {span(seeds.min(), seeds.max())} of them. A method that failed there "
@@ -52,6 +51,25 @@ def what_was_run(frame: pd.DataFrame, comparison: Comparison, citation: str) -> 
             + f".{citation and f' The paper: {citation}.'}",
         ],
     )
+
+
+def _of_protocol(protocol: str) -> str:
+    """Describe what methods and classifiers see."""
+    rules = PROTOCOLS[protocol]
+    sentence = "features are standardised, and samplers fitted, on the training split alone"
+    if rules.raw:
+        sentence = (
+            "samplers are fitted on the raw features of the training split alone, and features are "
+            "standardised after resampling"
+        )
+    sentence += (
+        "; methods and classifiers of the paper have the default parameters of their libraries"
+    )
+    if rules.class_weight:
+        sentence += ", but classifiers that have the parameter class_weight get “balanced”"
+    if rules.ties == "min":
+        sentence += "; methods with equal scores share the lowest of their ranks"
+    return sentence
 
 
 def samplers(frame: pd.DataFrame) -> Section:

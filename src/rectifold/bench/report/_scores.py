@@ -47,11 +47,11 @@ def average_ranks(
     return Section("Average ranks", [table, picture])
 
 
-def other_scores(frame: pd.DataFrame, ranks: pd.DataFrame) -> Section:
+def other_scores(frame: pd.DataFrame, ranks: pd.DataFrame, protocol: str) -> Section:
     """Show average ranks by every score, for the methods in the order of `ranks`."""
     averages = {}
     for score in SCORES:
-        comparison = compare(frame, score)
+        comparison = compare(frame, score, protocol)
         if len(comparison.values):
             averages[score] = comparison.rank_table()["Avg"]
     rows = [[name, *(number(averages[score][name]) for score in averages)] for name in ranks.index]
