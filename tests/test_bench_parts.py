@@ -534,6 +534,23 @@ def test_contrasts_have_signs_that_a_reader_expects():
     assert worse["up"].difference == -up.difference
 
 
+def test_small_differences_are_equivalent_and_others_not():
+    rng = np.random.default_rng(0)
+    base, noise = rng.random(20), rng.normal(scale=0.001, size=20)
+    table = pd.DataFrame(
+        {"None": base, "near": base + noise, "up": base + 0.006, "down": base - 0.006}
+    )
+    found = against(table, "None")
+    assert found["near"].equivalence < 0.001
+    assert min(found["up"].equivalence, found["down"].equivalence) > 0.99
+
+
+def test_data_sets_of_one_source_are_one_block():
+    values = {(name, "None", "LR", 0): score for name, score in (("abalone", 0.2), ("oil", 0.7))}
+    comparison = compare(rows({**values, ("abalone_19", "None", "LR", 0): 0.4}))
+    assert comparison.by_block()["None"].round(9).to_dict() == {"abalone": 0.3, "oil": 0.7}
+
+
 def test_too_little_data_is_not_tested():
     assert friedman(DEMSAR.head(4)) is None
     assert friedman(DEMSAR[["C4.5", "+m"]]) is None

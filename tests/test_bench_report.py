@@ -262,14 +262,14 @@ def test_figures_are_the_same_in_every_process():
         "from rectifold.bench._comparison import compare\n"
         "from rectifold.bench.report._figures import critical_difference\n"
         "from rectifold.bench._statistics import friedman\n"
-        "print(critical_difference(friedman(compare(made_up()).by_dataset()), {}))"
+        "print(critical_difference(friedman(compare(made_up()).by_block()), {}))"
     )
     other = subprocess.check_output(
         [sys.executable, "-c", program, str(Path(__file__).parent)],
         env={**os.environ, "PYTHONHASHSEED": "1"},
         text=True,
     )
-    own = critical_difference(friedman(compare(made_up()).by_dataset()), {})
+    own = critical_difference(friedman(compare(made_up()).by_block()), {})
     assert other == own + "\n"
 
 

@@ -90,7 +90,7 @@ def against_all(frame: pd.DataFrame, name: str) -> list[str]:
 def contrasts(frame: pd.DataFrame, names: list[str], other: str) -> None:
     """Print comparisons of methods with another one, with Holm's correction for their number."""
     comparison = compare_methods(frame, other, *names)
-    blocks = comparison.by_dataset()[[other, *names]]
+    blocks = comparison.by_block()[[other, *names]]
     tests = against(blocks, other)
     for name in names:
         gains, test = comparison.values[name] - comparison.values[other], tests.get(name)
@@ -101,7 +101,7 @@ def contrasts(frame: pd.DataFrame, names: list[str], other: str) -> None:
         )
         if test is not None:
             sentence += (
-                f"; over {len(blocks)} data sets {test.wins} wins, {test.ties} ties, {test.losses} "
+                f"; over {len(blocks)} blocks {test.wins} wins, {test.ties} ties, {test.losses} "
                 f"losses, Wilcoxon {equation(test.pvalue)}, with Holm's correction "
                 f"{equation(test.holm)}"
             )

@@ -49,6 +49,13 @@ _FINGERPRINTS = {
     "abalone_19": "63f47b2e1c4d7bdb",
 }
 PAPER_DATASETS = tuple(_FINGERPRINTS)
+#: Data sets of the paper with the source of another one, and most of its features: results on both
+#: are not independent.
+SAME_SOURCE = {
+    "abalone_19": "abalone",
+    "car_eval_4": "car_eval_34",
+    "thyroid_sick": "sick_euthyroid",
+}
 
 
 def load_wine_quality(*, return_X_y: bool = False, as_frame: bool = False) -> Any:

@@ -11,6 +11,7 @@ import pandas as pd
 
 from rectifold.bench._protocols import PROTOCOLS, TRAIN_ONLY
 from rectifold.bench._store import FAILED, OK
+from rectifold.datasets import SAME_SOURCE
 from rectifold.model_selection._registry import CLASSIFIERS, METHODS
 from rectifold.model_selection._scores import SCORES
 
@@ -67,11 +68,17 @@ class Comparison:
     def by_dataset(self) -> pd.DataFrame:
         """Return averages over classifiers, for the data sets that have all of them.
 
-        A row for each data set, a column for each method. Data sets are independent blocks;
-        classifiers on one data set are not.
+        A row for each data set, a column for each method.
         """
         grouped = self.values.groupby(level="dataset", sort=False)
         return self._complete(_means(grouped), grouped)
+
+    def by_block(self) -> pd.DataFrame:
+        """Return averages over classifiers, and over data sets of one source.
+
+        These are independent blocks for tests; classifiers on one data set are not.
+        """
+        return by_block(self.by_dataset())
 
     def mean_ranks(self) -> pd.DataFrame:
         """Return ranks averaged over classifiers, in the form of `by_dataset`."""
@@ -105,6 +112,12 @@ def compare(frame: pd.DataFrame, score: str = "auprc", protocol: str = TRAIN_ONL
     means.columns.name = "method"
     cells = pd.MultiIndex.from_frame(common.index.to_frame(index=False))
     return Comparison(score, means, cells, protocol)
+
+
+def by_block(table: pd.DataFrame) -> pd.DataFrame:
+    """Return the means of the rows of data sets of one source, given a row for each."""
+    blocks = [SAME_SOURCE.get(str(name), str(name)) for name in table.index]
+    return _means(table.groupby(pd.Index(blocks, name="block"), sort=False))
 
 
 def _means(grouped: Any) -> pd.DataFrame:

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from scikit_posthocs import posthoc_nemenyi_friedman
 from scipy import stats
 
 from rectifold._core.utils import Floats
@@ -18,47 +17,53 @@ ALPHA = 0.05
 MIN_BLOCKS = 5
 #: A smaller difference counts as a tie, not as a win or a loss.
 TIE = 0.001
+#: Methods are equivalent if their difference is smaller.
+MARGIN = 0.005
 #: Number of bootstrap samples, and their seed.
 _RESAMPLES, _SEED = 9999, 0
 
 
 @dataclass(frozen=True)
 class Friedman:
-    """The Friedman test of all methods, and the Nemenyi test of each pair."""
+    """The Friedman test of all methods, and the critical difference of the Nemenyi test."""
 
     statistic: float
     pvalue: float
     #: Average ranks that differ by less are not significantly different (Nemenyi).
     critical_difference: float
-    #: p-values of the Nemenyi test.
-    pairwise: pd.DataFrame
     #: Average ranks, best first.
     ranks: pd.Series[float]
-    #: Number of data sets.
     n_blocks: int
 
 
-def friedman(table: pd.DataFrame, *, greater_is_better: bool = True) -> Friedman | None:
-    """Test whether methods differ, given a row for each data set and a column for each method.
+def friedman(
+    table: pd.DataFrame,
+    average_ranks: pd.Series[float] | None = None,
+    *,
+    greater_is_better: bool = True,
+) -> Friedman | None:
+    """Test whether methods differ, given a row for each block and a column for each method.
 
-    A missing value ranks last. Returns None with fewer than three methods or `MIN_BLOCKS` data
-    sets.
+    A missing value ranks last. `average_ranks` are compared with the critical difference; by
+    default those of the table. If they are averages over more than one rank of each block, they
+    vary less than the Nemenyi test assumes, which makes it conservative. Returns None with fewer
+    than three methods or `MIN_BLOCKS` blocks.
     """
     n, k = table.shape
     if n < MIN_BLOCKS or k < 3:
         return None
     ranks = table.rank(axis=1, ascending=not greater_is_better, na_option="bottom")
     statistic, pvalue = stats.friedmanchisquare(*(ranks[name] for name in ranks))
-    pairwise = posthoc_nemenyi_friedman(ranks.reset_index(drop=True))
     studentized = stats.studentized_range.ppf(1 - ALPHA, k, np.inf)
     difference = studentized / np.sqrt(2) * np.sqrt(k * (k + 1) / (6 * n))
-    means = ranks.mean().sort_values(kind="stable")
-    return Friedman(float(statistic), float(pvalue), float(difference), pairwise, means, n)
+    means = ranks.mean() if average_ranks is None else average_ranks
+    means = means.sort_values(kind="stable")
+    return Friedman(float(statistic), float(pvalue), float(difference), means, n)
 
 
 @dataclass(frozen=True)
 class Contrast:
-    """The difference between two methods over data sets, and its tests."""
+    """The difference between two methods over blocks, and its tests."""
 
     #: Mean difference, positive if the method is better, and its bootstrap interval of 95 %.
     difference: float
@@ -67,9 +72,11 @@ class Contrast:
     #: p-value of the Wilcoxon signed-rank test, plain and corrected for the number of methods.
     pvalue: float
     holm: float
+    #: p-value of equivalence within `MARGIN`: the larger one of two one-sided signed-rank tests.
+    equivalence: float
     #: Rank-biserial correlation, from -1 (always worse) to 1 (always better).
     effect: float
-    #: Numbers of data sets.
+    #: Numbers of blocks.
     wins: int
     ties: int
     losses: int
@@ -78,10 +85,10 @@ class Contrast:
 def against(
     table: pd.DataFrame, reference: str, *, greater_is_better: bool = True
 ) -> dict[str, Contrast]:
-    """Compare every method with a reference, given a row for each data set.
+    """Compare every method with a reference, given a row for each block.
 
     Returns the contrasts by method, the best first; without methods that have values on fewer than
-    `MIN_BLOCKS` data sets.
+    `MIN_BLOCKS` blocks.
     """
     sign = 1 if greater_is_better else -1
     pairs = {
@@ -104,6 +111,7 @@ def against(
             high=high,
             pvalue=pvalue,
             holm=adjusted,
+            equivalence=_equivalence(gains),
             effect=effect,
             wins=int((gains > TIE).sum()),
             ties=int((np.abs(gains) <= TIE).sum()),
@@ -120,6 +128,13 @@ def _signed_rank(gains: Floats) -> tuple[float, float]:
     better = stats.wilcoxon(gains, alternative="greater").statistic
     worse = stats.wilcoxon(-gains, alternative="greater").statistic
     return float(pvalue), float((better - worse) / (better + worse))
+
+
+def _equivalence(gains: Floats) -> float:
+    """Return the p-value of the hypothesis that the difference is `MARGIN` or larger."""
+    above = stats.wilcoxon(gains + MARGIN, alternative="greater").pvalue
+    below = stats.wilcoxon(gains - MARGIN, alternative="less").pvalue
+    return float(max(above, below))
 
 
 def interval(values: Floats) -> tuple[float, float]:

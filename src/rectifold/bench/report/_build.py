@@ -210,7 +210,7 @@ def _statement(
             f"{subject} has the average rank {number(table.loc[name, 'Avg'])} of {len(table)} "
             f"here{scope} ({'first' if place == 1 else f'place {place}'}){paper}."
         )
-    contrast = against(comparison.by_dataset()[[GMR, NONE]], NONE).get(GMR)
+    contrast = against(comparison.by_block()[[GMR, NONE]], NONE).get(GMR)
     if contrast is None:
         return [*sentences, f"Tests of significance need at least {MIN_BLOCKS} data sets."]
     verdict = "no significant difference"

@@ -3,6 +3,7 @@
 import warnings
 
 import matplotlib as mpl
+import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 from scikit_posthocs import critical_difference_diagram
@@ -26,10 +27,13 @@ def critical_difference(test: Friedman, labels: dict[str, str]) -> str:
         # A diagram without bars, because all methods differ, is fine.
         warnings.simplefilter("ignore")
         ranks = test.ranks.rename(index=labels)
+        gaps = np.abs(np.subtract.outer(ranks.to_numpy(), ranks.to_numpy()))
+        # Differences below the critical one are not significant.
+        pvalues = np.where(gaps < test.critical_difference, 1.0, 0.0)
         figure = Figure(figsize=(8, 0.9 + 0.19 * len(ranks)))
         artists = critical_difference_diagram(
             ranks,
-            test.pairwise.rename(index=labels, columns=labels),
+            pd.DataFrame(pvalues, ranks.index, ranks.index),
             alpha=ALPHA,
             ax=figure.add_subplot(),
             label_fmt_left="{label}  {rank:.2f} ",

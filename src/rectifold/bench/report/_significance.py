@@ -5,9 +5,10 @@ from functools import partial
 
 import pandas as pd
 
-from rectifold.bench._comparison import Comparison, in_order
-from rectifold.bench._statistics import ALPHA, MIN_BLOCKS, TIE, Friedman, against, friedman
+from rectifold.bench._comparison import Comparison, by_block, in_order
+from rectifold.bench._statistics import ALPHA, MARGIN, MIN_BLOCKS, TIE, Friedman, against, friedman
 from rectifold.bench.report._figures import critical_difference
+from rectifold.datasets import SAME_SOURCE
 from rectifold.model_selection._registry import CLASSIFIERS, METHODS
 from rectifold.report._document import GMR, NONE, Figure, Section, Table, file_name, rows_of
 from rectifold.report._wording import NOTHING, count, equation, number, pvalue
@@ -15,8 +16,8 @@ from rectifold.report._wording import NOTHING, count, equation, number, pvalue
 
 def section(comparison: Comparison) -> Section:
     """Test the differences of a comparison by AUPRC."""
-    table = comparison.by_dataset()
-    test = friedman(table)
+    table, ranks = comparison.by_block(), comparison.rank_table()
+    test = friedman(table, ranks["Avg"])
     if test is None:
         return Section(
             "Significance",
@@ -29,23 +30,30 @@ def section(comparison: Comparison) -> Section:
     return Section(
         "Significance",
         [
-            "Data sets are the blocks of every test: results of classifiers on one data set are "
-            "not independent, so their AUPRC is averaged first. The ranks of these averages differ "
-            "from the average ranks above.",
-            f"Friedman test over {count(test.n_blocks, 'data set')}: chi² = "
+            "Data sets are the blocks of every test; those of one source are one block "
+            f"({_shared(comparison)}). Results of classifiers on one data set are not independent, "
+            "so their AUPRC is averaged first.",
+            f"Friedman test over {count(test.n_blocks, 'block')}: chi² = "
             f"{number(test.statistic, 1)}, {equation(test.pvalue)}. Nemenyi test: average ranks "
             f"that differ by less than {critical} are not significantly different at the level "
-            f"{ALPHA:g}.",
+            f"{ALPHA:g}. It is conservative, since these ranks are averages over classifiers.",
             _diagram(
                 "critical-difference",
-                "Average ranks of the mean AUPRC; a bar joins methods that do not differ "
+                "The average ranks of the table above; a bar joins methods that do not differ "
                 f"significantly (Nemenyi test, critical difference {critical}).",
                 test,
             ),
             *(against_reference(table, name) for name in (NONE, GMR) if name in table.columns),
-            _each_classifier(comparison),
+            _each_classifier(comparison, ranks),
         ],
     )
+
+
+def _shared(comparison: Comparison) -> str:
+    """Return which of the data sets have one source."""
+    known = set(comparison.values.index.get_level_values("dataset"))
+    pairs = [pair for pair in SAME_SOURCE.items() if known.issuperset(pair)]
+    return "; ".join(" and ".join(sorted(pair)) for pair in pairs) or "none here"
 
 
 def _diagram(name: str, caption: str, test: Friedman) -> Figure:
@@ -58,7 +66,7 @@ def _labels(names: Iterable[str]) -> dict[str, str]:
 
 
 def against_reference(table: pd.DataFrame, reference: str) -> Table:
-    """Compare every method with a reference, given a row for each data set."""
+    """Compare every method with a reference, given a row for each block."""
     contrasts = against(table, reference)
     rows = [
         [
@@ -67,6 +75,7 @@ def against_reference(table: pd.DataFrame, reference: str) -> Table:
             f"{number(one.low, 4, sign=True)} to {number(one.high, 4, sign=True)}",
             pvalue(one.pvalue),
             pvalue(one.holm),
+            pvalue(one.equivalence),
             number(one.effect, sign=True),
             f"{one.wins} / {one.ties} / {one.losses}",
         ]
@@ -75,23 +84,27 @@ def against_reference(table: pd.DataFrame, reference: str) -> Table:
     baseline = "no sampling" if reference == NONE else reference
     return Table(
         f"against-{reference.lower()}",
-        f"Every method against {baseline}, by mean AUPRC over {count(len(table), 'data set')} "
+        f"Every method against {baseline}, by mean AUPRC over {count(len(table), 'block')} "
         "(fewer if a method failed): mean difference (positive: better than "
         f"{baseline}) with a bootstrap interval; Wilcoxon signed-rank test, without and with "
-        "Holm's correction; rank-biserial correlation; and the number of data sets on which the "
-        f"method wins, ties (within {TIE:g}) and loses.",
-        ["Method", "difference", "95 % interval", "p", "p, Holm", "effect", "win / tie / loss"],
+        f"Holm's correction; p-value of equivalence within {MARGIN:g} (two one-sided signed-rank "
+        "tests: a small value means that the difference is negligible); rank-biserial correlation; "
+        f"and the number of blocks on which the method wins, ties (within {TIE:g}) and loses.",
+        [
+            *("Method", "difference", "95 % interval", "p", "p, Holm", "p, equivalence", "effect"),
+            "win / tie / loss",
+        ],
         rows,
         marked=rows_of(list(contrasts)),
     )
 
 
-def _each_classifier(comparison: Comparison) -> Section:
+def _each_classifier(comparison: Comparison, ranks: pd.DataFrame) -> Section:
     rows, diagrams = [], []
     classifiers = comparison.values.index.get_level_values("classifier")
     for name in in_order(classifiers, CLASSIFIERS):
-        values = comparison.values[classifiers == name]
-        test = friedman(values)
+        values = by_block(comparison.values[classifiers == name].droplevel("classifier"))
+        test = friedman(values, ranks[name])
         if test is None:
             continue
         has_both = {GMR, NONE} <= set(values.columns)
@@ -112,16 +125,16 @@ def _each_classifier(comparison: Comparison) -> Section:
         diagrams.append(
             _diagram(
                 f"critical-difference-{file_name(name)}",
-                f"Average ranks with {name}, over {count(test.n_blocks, 'data set')}.",
+                f"Average ranks with {name}; {count(test.n_blocks, 'block')}.",
                 test,
             )
         )
     table = Table(
         "by-classifier",
-        "The same tests for each classifier alone: number of data sets, Friedman test, critical "
+        "The same tests for each classifier alone: number of blocks, Friedman test, critical "
         "difference, best method with its average rank, and the difference between GMR and no "
         "sampling with its Wilcoxon test (not corrected for the number of classifiers).",
-        ["Classifier", "data sets", "Friedman p", "CD", "best", "GMR − None", "p"],
+        ["Classifier", "blocks", "Friedman p", "CD", "best", "GMR − None", "p"],
         rows,
     )
     return Section("Each classifier alone", [table, *diagrams])
