@@ -48,7 +48,7 @@ lint: $(VENV)/.installed ## Style, types, the direction of imports, spelling, an
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo --no-cache
-	$(BIN)/codespell . .ci/* .github/*
+	$(BIN)/codespell
 	$(BIN)/python .ci/check_release.py
 	$(BIN)/python benchmarks/results_status.py
 
