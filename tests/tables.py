@@ -8,6 +8,14 @@ from rectifold._engines import exact, search
 from reference import neighbours
 
 
+def read_csv(name, **options):
+    """Read a text file with pandas, and every number in it exactly."""
+    import pandas as pd
+
+    exact = {"float_precision": "round_trip"} if pd.__version__.startswith("2.") else {}
+    return pd.read_csv(name, **exact, **options)
+
+
 def points_of(X, metric="euclidean"):
     return to_points(as_numbers(X, name="X", hint="-"), metric)
 

@@ -212,7 +212,8 @@ def test_rows_that_a_full_disk_has_no_room_to_merge_stay_in_the_journal(store):
         store.add(row(2))
     with no_file_above(2000), full(store), store.writing():
         pass
-    assert sorted(path.name for path in store.folder.iterdir()) == [".lock", "journal.jsonl"]
+    # Some versions of filelock leave the lock behind, others do not.
+    assert {path.name for path in store.folder.iterdir()} - {".lock"} == {"journal.jsonl"}
     assert list(store.read()["seed"]) == [1, 2]
     with store.writing():
         store.add(row(3))

@@ -22,6 +22,7 @@ pytest.importorskip("typer")
 pytest.importorskip("rich")
 
 from rectifold import GMR, RectifiedClassifier, TableSpace, cli  # noqa: E402
+from tables import read_csv  # noqa: E402
 
 FAST = ("--classifier", "DT", "--n-jobs", "1")
 ADDED = ["prediction", "probability_common", "probability_rare"]
@@ -62,14 +63,14 @@ def run(folder, capsys, monkeypatch):
 
 
 def scores(name="scored.csv"):
-    return pd.read_csv(name) if name.endswith(".csv") else pd.read_parquet(name)
+    return read_csv(name) if name.endswith(".csv") else pd.read_parquet(name)
 
 
 class TestOutput:
     def test_the_scores_are_those_of_the_classifier_in_python(self, run):
         code, _, _ = run("-o", "scored.csv", "--vote-weight", "0.5", "--seed", "7")
         assert code == 0
-        train, new = pd.read_csv("train.csv"), pd.read_csv("new.csv")
+        train, new = read_csv("train.csv"), read_csv("new.csv")
         model = RectifiedClassifier(
             make_pipeline(TableSpace(), DecisionTreeClassifier(random_state=7)),
             sampler=GMR(space="auto"),

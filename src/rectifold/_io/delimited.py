@@ -173,19 +173,23 @@ def _parse(rows: Iterator[list[str]], names: list[str]) -> pd.DataFrame:
     import pandas as pd
 
     feed = _Requoted(rows)
+    # pandas 2 rounds some numbers wrongly by default; later the option is deprecated.
+    exact: Any = {"float_precision": "round_trip"} if pd.__version__.startswith("2.") else {}
     try:
-        return pd.read_csv(
+        frame: pd.DataFrame = pd.read_csv(
             feed,
             header=None,
             names=names,
             index_col=False,
             low_memory=False,  # one type per column, also in a long file
+            **exact,
         )
     except pd.errors.ParserError as problem:
         # pandas turns Ctrl-C during a read into this error.
         if feed.interrupted or "Calling read" in str(problem):
             raise KeyboardInterrupt from None
         raise
+    return frame
 
 
 class _Requoted(io.TextIOBase):
