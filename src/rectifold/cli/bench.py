@@ -81,7 +81,7 @@ def run(
     ] = None,
     data_home: Annotated[
         Path | None,
-        typer.Option(metavar="FOLDER", help="Folder of the paper's data sets; by default RECTIFOLD_DATA."),
+        typer.Option(metavar="FOLDER", help="Folder of the paper's data; default: RECTIFOLD_DATA."),
     ] = None,
     download: Annotated[bool, typer.Option("--download", help="Download missing data.")] = False,
     time_limit: Annotated[
