@@ -22,6 +22,7 @@ pytest.importorskip("rich")
 import rectifold  # noqa: E402
 from rectifold import GMR, GPU, Approximate, __version__, cli  # noqa: E402
 from rectifold._core.errors import Param, ParameterError, ParameterWarning  # noqa: E402
+from rectifold.cli import entry  # noqa: E402
 from rectifold.cli.clean import ADDED_COLUMNS  # noqa: E402
 from rectifold.cli.clean_report import as_command  # noqa: E402
 from rectifold.cli.commands import clean as clean_command  # noqa: E402
@@ -720,7 +721,7 @@ class TestEntry:
         assert run("--version") == (0, f"rectifold {__version__}\n", "")
 
     def test_a_missing_extra_is_named(self, run, monkeypatch):
-        monkeypatch.setattr(cli, "EXTRA", ("no_such_module",))
+        monkeypatch.setattr(entry, "EXTRA", ("no_such_module",))
         code, _, err = run("--help")
         assert (code, err) == (
             2,
@@ -731,9 +732,11 @@ class TestEntry:
         project = Path(__file__).parents[1] / "pyproject.toml"
         extras = tomllib.loads(project.read_text())["project"]["optional-dependencies"]
         needs = {need.split(">=")[0] for need in [*extras["cli"], *extras["report"]]}
-        assert needs - {"rectifold[report]"} == set(cli.EXTRA)
+        assert needs - {"rectifold[report]"} == set(entry.EXTRA)
 
     def test_main_exits_with_the_code(self, folder, monkeypatch):
+        # It sets the handler of the whole process.
+        monkeypatch.setattr(cli, "_end_on_interrupt", lambda: None)
         with pytest.raises(SystemExit) as caught:
             cli.main(["clean", "no.csv", "-t", "x", "--dry-run"])
         assert caught.value.code == 2
@@ -748,9 +751,22 @@ class TestEntry:
 
         monkeypatch.setattr(GMR, "fit_resample", stop)
         assert clean() == (130, "", "rectifold: stopped; nothing was written\n")
-        monkeypatch.setattr(cli, "_dispatch", stop)
+        monkeypatch.setattr(entry, "_call_command", stop)
         assert clean() == (130, "", "rectifold: stopped\n")
         assert os.listdir(folder) == ["data.csv"]
+
+    def test_ctrl_c_while_the_summary_is_printed_says_that_outputs_are_written(
+        self, clean, folder, monkeypatch
+    ):
+        def stop(*_, **__):
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr("rectifold.cli.terminal.show_summary", stop)
+        code, _, err = clean()
+        assert (code, err) == (130, "rectifold: stopped; the outputs are written\n")
+        monkeypatch.setattr("rectifold.cli.clean.result_of", stop)
+        assert clean("-q") == (130, "", "rectifold: stopped; the outputs are written\n")
+        assert Path("out.csv").exists()
 
     def test_it_runs_outside_the_main_thread(self, folder):
         from concurrent.futures import ThreadPoolExecutor

@@ -848,7 +848,7 @@ def test_a_lost_scheduler_is_reported_and_nothing_is_written_in_part(tmp_path, m
         arguments = ["clean", str(source), "--engine", "dask", "--target", "y", "-o", str(out)]
         messages = []
         monkeypatch.setattr(
-            "rectifold.cli._fail", lambda text, code=2: messages.append(text) or code
+            "rectifold.cli.entry._fail", lambda text, code=2: messages.append(text) or code
         )
         assert run([*arguments, "--scheduler", address]) == 2
     assert "connection to the scheduler of Dask" in messages[0]

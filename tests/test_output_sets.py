@@ -14,7 +14,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from rectifold._io import FileError, whole_files
+from rectifold._io import FileError, output_set, whole_files
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork and SIGKILL")
 
@@ -69,14 +69,15 @@ def temporary(folder):
 
 def child(work):
     """Run a function in another process, and return the process."""
-    process = os.fork()
+    before, process = output_set.sets_written, os.fork()
     if not process:
         code = 1
         try:
             work()
             code = DONE
-        except KeyboardInterrupt as stop:
-            code = STOPPED_AFTER_WRITING if str(stop) else STOPPED
+        except KeyboardInterrupt:
+            written = output_set.sets_written > before
+            code = STOPPED_AFTER_WRITING if written else STOPPED
         finally:
             os._exit(code)
     return process

@@ -98,9 +98,41 @@ class TestCommandLine:
             except KeyboardInterrupt as interrupt:
                 raise ImportError("initialization failed") from interrupt
 
-        monkeypatch.setattr(cli, "_dispatch", dispatch)
+        monkeypatch.setattr("rectifold.cli.entry.dispatch", dispatch)
         assert cli.run([]) == 130
         assert capsys.readouterr().err == "rectifold: stopped\n"
+
+    def test_no_library_is_imported_before_interrupts_are_caught(self):
+        code = "import sys; before = {*sys.modules}\nfrom rectifold.cli import main\n"
+        code += "print(*sorted({*sys.modules} - before))"
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+        assert done.stdout.split() == ["rectifold", "rectifold._lazy", "rectifold.cli"]
+
+    @pytest.mark.skipif(os.name == "nt", reason="Windows has no SIGINT for one process")
+    @pytest.mark.parametrize(
+        "again",
+        [
+            "import atexit; atexit.register(signal.raise_signal, signal.SIGINT)",
+            "cli.print = lambda *_, **__: signal.raise_signal(signal.SIGINT); stop = True",
+        ],
+        ids=["at exit", "while the first is reported"],
+    )
+    def test_an_interrupt_at_the_end_leaves_no_traceback(self, again):
+        pytest.importorskip("typer")
+        code = f"""
+import signal
+from rectifold import cli
+from rectifold.cli import entry
+signal.signal(signal.SIGINT, signal.default_int_handler)
+stop = False
+{again}
+call = entry._call_command
+entry._call_command = lambda given: signal.raise_signal(signal.SIGINT) if stop else call(given)
+cli.main(["--version"])
+"""
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+        assert done.returncode == (130 if "stop" in again else -signal.SIGINT)
+        assert done.stderr == ""
 
 
 def test_auto_imports_pytorch_only_if_there_is_a_driver():

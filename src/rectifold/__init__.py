@@ -1,9 +1,9 @@
 """Improve imbalanced classification by the geometry of the training data."""
 
-from typing import TYPE_CHECKING
-
 from rectifold._lazy import attach as _attach
 
+# Type checkers take it as true. To import `typing` would take as long as Python takes to start.
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from rectifold._core.rectification import Rectification
     from rectifold._engines import GPU, Approximate

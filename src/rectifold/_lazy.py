@@ -1,18 +1,21 @@
 """Import the modules of a package with the first use of their names."""
 
 import sys
-from collections.abc import Callable, Collection, Mapping
-from importlib import import_module
-from typing import Any
+
+# Type checkers take it as true.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Mapping
+    from typing import Any
 
 
 def attach(
     package: str,
-    modules: Mapping[str, Collection[str]],
+    modules: "Mapping[str, Collection[str]]",
     *,
-    submodules: Collection[str] = (),
+    submodules: "Collection[str]" = (),
     hint: str = "",
-) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+) -> "tuple[Callable[[str], Any], Callable[[], list[str]]]":
     """Return `__getattr__` and `__dir__` of a package.
 
     `modules` has the names that each module defines. `hint` is the end of the error about a module
@@ -20,7 +23,9 @@ def attach(
     """
     where = {name: module for module, names in modules.items() for name in names}
 
-    def get(name: str) -> Any:
+    def get(name: str) -> "Any":
+        from importlib import import_module
+
         if name in submodules:
             return import_module(f"{package}.{name}")
         if name not in where:

@@ -21,6 +21,9 @@ from rectifold import progress
 #: Attempts to remove a folder into which a task may still write, and the seconds in between.
 _ATTEMPTS, _PAUSE = 50, 0.1
 
+#: Number of sets that have got their names in this process.
+sets_written = 0
+
 
 @contextmanager
 def renamed_together(paths: Sequence[Path], create: Callable[[str], None]) -> Iterator[list[str]]:
@@ -31,12 +34,12 @@ def renamed_together(paths: Sequence[Path], create: Callable[[str], None]) -> It
     all the others are. If an earlier run of the same main output was killed, what it left is
     removed, with a warning if only some of its outputs had got their names.
     """
+    global sets_written
     if not paths:
         yield []
         return
     # A symbolic link is kept: what it names is replaced.
     outputs = _OutputSet([os.path.realpath(path) for path in paths], secrets.token_hex(8))
-    renamed = False
     try:
         unfinished = _clean_up(outputs.targets[0])
         outputs.open_journal()
@@ -45,7 +48,7 @@ def renamed_together(paths: Sequence[Path], create: Callable[[str], None]) -> It
         yield outputs.drafts
         with _deferred(signal.SIGINT), _deferred(signal.SIGTERM):
             outputs.rename()
-            renamed = True
+            sets_written += 1
             for older in [*unfinished, outputs]:
                 older.remove()
     except BaseException as problem:
@@ -53,8 +56,6 @@ def renamed_together(paths: Sequence[Path], create: Callable[[str], None]) -> It
             outputs.remove()
         if isinstance(problem, OSError):
             outputs.hide_names(problem, paths)
-        elif isinstance(problem, KeyboardInterrupt) and renamed:
-            problem.args = ("stopped; the outputs are written",)
         raise
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from rectifold.cli import options
-from rectifold.cli.errors import Stopped, UsageError
+from rectifold.cli.errors import Stopped, UsageError, stoppable
 
 if TYPE_CHECKING:
     from rectifold.bench import Grid, Source, Store
@@ -154,7 +154,7 @@ def report(
     latex: Annotated[bool, typer.Option("--latex", help="Write the tables as LaTeX too.")] = False,
 ) -> None:
     """Write the results as an HTML page, as Markdown and as figures."""
-    with _ready():
+    with _ready(), stoppable():
         from rectifold.bench.report import write_report
         from rectifold.cli import terminal
 

@@ -246,20 +246,21 @@ def clean(
         encoding=encoding,
         delimiter=delimiter,
     )
-    with stoppable(), terminal.progress("searching neighbours", not (quiet or as_json)):
-        if engine == "dask":
-            if block_size is not None:
-                settings["block_size"] = block_size
-            result = clean_on_cluster(request, scheduler, n_jobs)
-        else:
-            result = clean_file(request)
-    terminal.show_notes(result["notes"])
-    if as_json:
-        print(json.dumps(result, indent=2, allow_nan=False))
-    elif not quiet:
-        terminal.show_summary(result)
-        terminal.show_files(result)
-    sys.stdout.flush()
+    with stoppable():
+        with terminal.progress("searching neighbours", not (quiet or as_json)):
+            if engine == "dask":
+                if block_size is not None:
+                    settings["block_size"] = block_size
+                result = clean_on_cluster(request, scheduler, n_jobs)
+            else:
+                result = clean_file(request)
+        terminal.show_notes(result["notes"])
+        if as_json:
+            print(json.dumps(result, indent=2, allow_nan=False))
+        elif not quiet:
+            terminal.show_summary(result)
+            terminal.show_files(result)
+        sys.stdout.flush()
 
 
 def _engine(name: str, engines: dict[str, dict[str, Any]]) -> Any:
@@ -293,8 +294,8 @@ def demo(
 
     with stoppable():
         wines = clean_wines(output_dir)
-    terminal.show_wines(wines)
-    sys.stdout.flush()
+        terminal.show_wines(wines)
+        sys.stdout.flush()
     with stoppable("stopped; the cleaned table is written, the comparison is not done"):
         with terminal.progress("comparing", True):
             result = compare_methods(wines.features.to_numpy(), wines.labels, n_jobs=-1)

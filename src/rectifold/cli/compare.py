@@ -99,7 +99,7 @@ def compare(
     if html is not None:
         check_outputs([("html", html)], source, tables=False)
     sys.path.insert(0, "")
-    with stoppable("stopped; nothing was written"):
+    with stoppable():
         table = open_table(source, encoding=encoding, delimiter=delimiter)
         features = feature_columns(table, target, {"--drop": drop or []})
         rows = read_samples(
@@ -117,12 +117,12 @@ def compare(
             evaluation = _compare(_numbers(rows.features), rows.labels, settings)
         if html is not None:
             write_whole(html, evaluation.to_html().encode())
-    terminal.show_notes([] if quiet else [*rows.notes, *evaluation.notes])
-    if as_json:
-        print(json.dumps(evaluation.to_dict(), indent=2, allow_nan=False))
-    elif not quiet:
-        terminal.show_evaluation(evaluation, html)
-    sys.stdout.flush()
+        terminal.show_notes([] if quiet else [*rows.notes, *evaluation.notes])
+        if as_json:
+            print(json.dumps(evaluation.to_dict(), indent=2, allow_nan=False))
+        elif not quiet:
+            terminal.show_evaluation(evaluation, html)
+        sys.stdout.flush()
 
 
 def _compare(X: Any, y: Any, settings: dict[str, Any]) -> "Evaluation":

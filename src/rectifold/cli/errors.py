@@ -25,13 +25,19 @@ class Stopped(Exception):  # noqa: N818 - not an error: the user asked for it
 
 
 @contextmanager
-def stoppable(sentence: str = "stopped; nothing was written") -> Iterator[None]:
-    """Turn Ctrl-C into `Stopped` with this sentence."""
+def stoppable(sentence: str | None = None) -> Iterator[None]:
+    """Turn Ctrl-C into `Stopped` with this sentence, or one that says whether outputs are written.
+
+    Outputs are those that got their names during the ``with`` block.
+    """
+    from rectifold._io import output_set
+
+    before = output_set.sets_written
     try:
         yield
-    except KeyboardInterrupt as stop:
-        # It has a sentence of its own if it came when the outputs had got their names.
-        raise Stopped(str(stop) or sentence) from None
+    except KeyboardInterrupt:
+        written = "nothing was" if output_set.sets_written == before else "the outputs are"
+        raise Stopped(sentence or f"stopped; {written} written") from None
 
 
 def sentence_of(problem: BaseException | str) -> str:

@@ -117,11 +117,12 @@ def predict(
         delimiter,
     )
     sys.path.insert(0, "")
-    with stoppable(), terminal.progress("fitting", not (quiet or as_json)):
-        result, features = score_file(request)
-    terminal.show_notes([] if quiet else result["notes"])
-    if as_json:
-        print(json.dumps(result, indent=2, allow_nan=False))
-    elif not quiet:
-        show_result(result, features)
-    sys.stdout.flush()
+    with stoppable():
+        with terminal.progress("fitting", not (quiet or as_json)):
+            result, features = score_file(request)
+        terminal.show_notes([] if quiet else result["notes"])
+        if as_json:
+            print(json.dumps(result, indent=2, allow_nan=False))
+        elif not quiet:
+            show_result(result, features)
+        sys.stdout.flush()
