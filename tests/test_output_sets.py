@@ -3,6 +3,7 @@
 import builtins
 import errno
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -145,12 +146,12 @@ def test_a_signal_at_any_step_leaves_one_of_the_two_sets_and_says_which(folders,
     assert {*codes} == {STOPPED, STOPPED_AFTER_WRITING, DONE}
 
 
-def fail_at(step, monkeypatch, work, *, links):
+def fail_at(step, monkeypatch, work, *, links=True):
     """Run a function on a disk that is full at an operation, once.
 
     Return whether there was such an operation, and whether the function failed.
     """
-    names = ("fsync", "link", "chmod", "replace")
+    names = ("fsync", "link", "chmod", "replace", "mkdir")
     real = {**{name: getattr(os, name) for name in names}, "open": open}
     seen = 0
 
@@ -270,28 +271,80 @@ def test_files_of_a_run_that_still_writes_are_left_alone_and_those_of_a_killed_o
     assert not temporary(folder)
 
 
-def test_folders_of_which_only_some_were_renamed_are_reported(tmp_path):
-    pytest.importorskip("pyarrow")
-    from rectifold._io.multi_file import check_folders, whole_folders
+class TestFolders:
+    """The same of folders, which `rectifold clean --engine dask` writes."""
 
-    folders = {"output": tmp_path / "kept", "removed": tmp_path / "removed"}
+    #: The main output comes first.
+    NAMES = ("kept", "removed")
 
-    def work():
-        with whole_folders(list(folders.values())) as drafts:
-            for draft in drafts:
-                (draft / "part").write_text("new")
+    @pytest.fixture
+    def write(self, tmp_path):
+        pytest.importorskip("pyarrow")
+        from rectifold._io.multi_file import whole_folders
 
-    kill_before_last_rename(work, 2)
-    assert [path.name for path in tmp_path.iterdir() if path.name[0] != "."] == ["removed"]
-    with (
-        pytest.warns(UserWarning, match=r"written '.*removed' but not '.*kept'"),
-        pytest.raises(FileError, match="not empty"),
+        def write():
+            with whole_folders([tmp_path / name for name in self.NAMES]) as drafts:
+                for draft in drafts:
+                    (draft / "part").write_text("new")
+
+        return write
+
+    def take(self, folder):
+        """Return which folders of output there are, and remove them."""
+        found = [name for name in self.NAMES if (folder / name).exists()]
+        for name in found:
+            assert (folder / name / "part").read_text() == "new"
+            shutil.rmtree(folder / name)
+        return found
+
+    def test_after_a_kill_at_any_step_they_are_whole_and_a_mixed_set_is_reported(
+        self, write, tmp_path
     ):
-        check_folders(folders, SimpleNamespace(pieces=[]))
-    (tmp_path / "removed" / "part").unlink()
-    with pytest.warns(UserWarning, match="an earlier run"):
-        work()
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["kept", "removed"]
+        from rectifold._io.multi_file import check_folders
+
+        outputs, n_mixed = {name: tmp_path / name for name in self.NAMES}, 0
+        for step in count(1):
+            code = signalled(step, signal.SIGKILL, write)
+            mixed = not (tmp_path / "kept").exists() and (tmp_path / "removed").exists()
+            if mixed:
+                n_mixed += 1
+                with (
+                    pytest.warns(UserWarning, match=r"written '.*removed' but not '.*kept'"),
+                    pytest.raises(FileError, match="not empty"),
+                ):
+                    check_folders(outputs, SimpleNamespace(pieces=[]))
+            assert self.take(tmp_path) in ([], ["kept", "removed"], ["removed"])
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always", UserWarning)
+                write()
+            assert len([one for one in caught if one.category is UserWarning]) == mixed
+            assert self.take(tmp_path) == ["kept", "removed"]
+            assert not [*tmp_path.iterdir()]
+            if code == DONE:
+                break
+            assert code == -signal.SIGKILL
+        assert step > 50
+        assert n_mixed
+
+    @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+    def test_a_signal_at_any_step_leaves_all_or_none(self, write, tmp_path, number):
+        codes = []
+        while DONE not in codes:
+            codes.append(signalled(len(codes) + 1, number, write))
+            assert self.take(tmp_path) == ([] if codes[-1] == STOPPED else ["kept", "removed"])
+            assert not [*tmp_path.iterdir()]
+        assert {*codes} == {STOPPED, STOPPED_AFTER_WRITING, DONE}
+
+    def test_a_full_disk_at_any_step_leaves_none(self, write, tmp_path, monkeypatch):
+        n_failed = 0
+        for step in count(1):
+            reached, failed = fail_at(step, monkeypatch, write)
+            n_failed += failed
+            assert self.take(tmp_path) == ([] if failed else ["kept", "removed"])
+            assert not [*tmp_path.iterdir()]
+            if not reached:
+                break
+        assert n_failed > 5
 
 
 class TestCommand:
