@@ -1,6 +1,7 @@
 """Fits in many threads and processes at once: the same bits, and BLAS as it was."""
 
 import multiprocessing
+import os
 import sys
 import threading
 import tracemalloc
@@ -16,6 +17,7 @@ from threadpoolctl import threadpool_info
 
 from rectifold import GMR, NeighborVoteClassifier, RectifiedClassifier
 from rectifold._engines import threads
+from rectifold.progress import listening
 
 
 def table(seed, n=1_500, d=6):
@@ -127,6 +129,29 @@ def test_processes_started_during_a_search_can_search(method):
         stop.set()
         for thread in busy:
             thread.join()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
+def test_a_process_forked_by_a_search_ends_that_search_and_starts_others():
+    expected, before, process = [kept(0), kept(1)], blas_threads(), []
+
+    def fork(*_):
+        if not process:
+            process.append(os.fork())
+
+    with listening(fork):
+        same = kept(0) == expected[0]
+    if not process[0]:
+        try:
+            with threads.Workers(1):
+                same &= set(blas_threads()) == {1}
+            same &= kept(1, 2) == expected[1] and blas_threads() == before
+        finally:
+            os._exit(0 if same else 1)
+    assert os.waitstatus_to_exitcode(os.waitpid(process[0], 0)[1]) == 0
+    assert same
+    assert blas_threads() == before
 
 
 def test_nested_parallel_fits_end_with_the_same_results():

@@ -58,6 +58,7 @@ def _forget_other_threads() -> None:
     global _lock, _in_use, _slots
     _lock, _in_use = threading.Lock(), 0
     _slots = threading.BoundedSemaphore(os.cpu_count() or 1)
+    _local.searching = False
     _restore_blas()
 
 
@@ -78,6 +79,8 @@ class Workers:
         self.jobs = effective_n_jobs(n_jobs)
         self._memory: list[dict[str, Any]] = []
         self._slot: threading.BoundedSemaphore | None = None
+        #: That of the process in which the work began.
+        self._lock = _lock
         self._pool = None
         if self.jobs > 1:
             self._pool = ThreadPoolExecutor(
@@ -96,6 +99,9 @@ class Workers:
 
     def __exit__(self, *_: object) -> None:
         global _in_use
+        if self._lock is not _lock:
+            # A fork during the work: the threads and the limit are those of the parent.
+            return
         if self._pool is not None:
             self._pool.shutdown(cancel_futures=True)
         with _lock:
