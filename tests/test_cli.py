@@ -735,8 +735,9 @@ class TestEntry:
         assert needs - {"rectifold[report]"} == set(entry.EXTRA)
 
     def test_main_exits_with_the_code(self, folder, monkeypatch):
-        # It sets the handler of the whole process.
+        # It sets handlers of the whole process.
         monkeypatch.setattr(cli, "_end_on_interrupt", lambda: None)
+        monkeypatch.setattr(sys, "unraisablehook", sys.unraisablehook)
         with pytest.raises(SystemExit) as caught:
             cli.main(["clean", "no.csv", "-t", "x", "--dry-run"])
         assert caught.value.code == 2

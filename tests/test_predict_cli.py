@@ -392,7 +392,12 @@ def test_ctrl_c_leaves_nothing(folder):
     command = [sys.executable, "-m", "rectifold", "predict", "train.csv", "new.csv"]
     options = ["--target", "label", "-o", "scored.csv", "-c", "patient:Patient", "--n-jobs", "1"]
     process = subprocess.Popen(
-        [*command, *options], stderr=subprocess.PIPE, text=True, env={**os.environ}
+        [*command, *options],
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ},
+        # A shell may have started the tests with SIGINT ignored, and that is inherited.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     )
     for _ in range(600):
         if Path("started").exists():

@@ -77,6 +77,8 @@ class TestCommandLine:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
+            # A shell may have started the tests with SIGINT ignored, and that is inherited.
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
         )
         process.stdout.readline()
         time.sleep(delay)
@@ -101,6 +103,26 @@ class TestCommandLine:
         monkeypatch.setattr("rectifold.cli.entry.dispatch", dispatch)
         assert cli.run([]) == 130
         assert capsys.readouterr().err == "rectifold: stopped\n"
+
+    @pytest.mark.skipif(os.name == "nt", reason="Windows has no SIGINT for one process")
+    def test_an_interrupt_that_python_ignores_is_delivered_again(self):
+        pytest.importorskip("typer")
+        code = """
+import signal, time, weakref
+from rectifold import cli
+from rectifold.cli import entry
+signal.signal(signal.SIGINT, signal.default_int_handler)
+def call(arguments):
+    # Imports have such callbacks.
+    lock = type("Lock", (), {})()
+    reference = weakref.ref(lock, lambda _: signal.raise_signal(signal.SIGINT))
+    del lock
+    time.sleep(60)
+entry._call_command = call
+cli.main([])
+"""
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+        assert (done.returncode, done.stderr) == (130, "rectifold: stopped\n")
 
     def test_no_library_is_imported_before_interrupts_are_caught(self):
         code = "import sys; before = {*sys.modules}\nfrom rectifold.cli import main\n"

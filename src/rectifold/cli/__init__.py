@@ -6,10 +6,12 @@ import sys
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from typing import Any
 
 
 def main(arguments: "Sequence[str] | None" = None) -> None:
     """Run the command line with these arguments, or those of the process, and exit."""
+    sys.unraisablehook = _interrupt_again
     try:
         code = run(sys.argv[1:] if arguments is None else list(arguments))
     except KeyboardInterrupt:
@@ -40,6 +42,21 @@ def _is_interrupt(problem: BaseException | None) -> bool:
     while problem is not None and not isinstance(problem, KeyboardInterrupt):
         problem = problem.__cause__ or problem.__context__
     return problem is not None
+
+
+def _interrupt_again(problem: "Any") -> None:
+    """Deliver Ctrl-C once more if Python ignores it, as in a callback at the end of an import."""
+    if not issubclass(problem.exc_type, KeyboardInterrupt):
+        sys.__unraisablehook__(problem)
+        return
+    import _thread
+    import signal
+    import threading
+
+    # Not at once, since this would be ignored as well. A signal also wakes a thread that waits.
+    main = threading.main_thread().ident
+    deliver = getattr(signal, "pthread_kill", lambda *_: _thread.interrupt_main())
+    threading.Timer(0.01, deliver, (main, signal.SIGINT)).start()
 
 
 def _end_on_interrupt() -> None:
