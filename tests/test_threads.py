@@ -2,6 +2,7 @@
 
 import multiprocessing
 import os
+import signal
 import sys
 import threading
 import tracemalloc
@@ -129,6 +130,32 @@ def test_processes_started_during_a_search_can_search(method):
         stop.set()
         for thread in busy:
             thread.join()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
+def test_a_process_forked_while_another_thread_holds_the_lock_can_search():
+    expected, before = kept(0), blas_threads()
+    entered, leave = threading.Event(), threading.Event()
+
+    def work():
+        with threads.Workers(1), threads._lock:
+            entered.set()
+            leave.wait()
+
+    other = threading.Thread(target=work)
+    other.start()
+    entered.wait()
+    process = os.fork()
+    if not process:
+        signal.alarm(60)
+        try:
+            same = kept(0, 2) == expected and blas_threads() == before
+        finally:
+            os._exit(0 if same else 1)
+    leave.set()
+    other.join()
+    assert os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]) == 0
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
