@@ -14,10 +14,11 @@ def main(arguments: "Sequence[str] | None" = None) -> None:
     sys.unraisablehook = _interrupt_again
     try:
         code = run(sys.argv[1:] if arguments is None else list(arguments))
+        _end_on_interrupt()
     except KeyboardInterrupt:
-        # Pressed again while the first was reported.
+        # Pressed when nothing was left to do, or again while the first was reported.
         code = 130
-    _end_on_interrupt()
+        _end_on_interrupt()
     sys.exit(code)
 
 
