@@ -51,7 +51,7 @@ def format_of(path: Path) -> Format:
 
 
 #: Text that a spreadsheet would run as a formula, also if apostrophes precede it.
-_FORMULA = re.compile("'*[=+\\-@\t\r\n]")
+_FORMULA = re.compile("'*[=+\\-@\t\r\n\0]")
 #: Numbers match too, but are harmless.
 _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 
