@@ -138,7 +138,9 @@ class GMR(DocumentationLink, BaseCleaningSampler):
         Indices of the samples that were kept, ascending.
 
     rectification_ : Rectification
-        The record of the run: for every sample its votes, the decision and the reason.
+        The record of the run: for every sample its votes, the decision and the reason. For
+        reports it refers to `X` and keeps up to 64 MiB of neighbours; a pickle has neither,
+        and `Rectification.without_data` drops both.
 
     metric_ : str
         The metric that was used.
