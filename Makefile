@@ -34,11 +34,11 @@ test-gpu: $(VENV)/.installed ## The tests that need a CUDA device
 	$(BIN)/python -m pip install --quiet --requirement experiments/requirements.txt
 	$(BIN)/python -m pytest tests experiments/tests -m gpu
 
-fuzz: $(VENV)/.installed ## Random tables in many ways beside a plain reading: an hour, or DURATION=60 seconds
-	PYTHONPATH=tests $(BIN)/python -m fuzz --seconds $(or $(DURATION),3600)
+fuzz: $(VENV)/.installed ## Random tables in many ways beside a plain reading: an hour, or DURATION=60 seconds; SEED=1 for others
+	PYTHONPATH=tests $(BIN)/python -m fuzz --seconds $(or $(DURATION),3600) --seed $(or $(SEED),0)
 
-soak: $(VENV)/.installed ## An hour of fits in threads: the same bits, and memory stays flat
-	$(BIN)/python tests/soak.py
+soak: $(VENV)/.installed ## Fits in threads: the same bits, and memory stays flat; an hour, or DURATION=60 seconds
+	$(BIN)/python tests/soak.py $(or $(DURATION),3600)
 
 data: $(VENV)/.installed ## The paper's 27 data sets into DATA, by imbalanced-learn's loader: from the network
 	$(BIN)/python -c "from rectifold.datasets import fetch_paper_datasets; fetch_paper_datasets()"

@@ -17,11 +17,15 @@ from fuzz.ways import check
 
 
 def run(seconds, seed=0, numbers=None, show=print):
-    """Return the differences, and how many fits there were of each kind of table."""
+    """Return the differences, and how many fits there were of each kind of table.
+
+    Every kind is drawn at least once, however long it takes.
+    """
     warnings.simplefilter("ignore")
     start, told, fits, differences = monotonic(), monotonic(), Counter(), []
     number = 0
-    while (number < len(numbers)) if numbers else (monotonic() - start < seconds):
+    least = len(numbers or KINDS)
+    while number < least or (not numbers and monotonic() - start < seconds):
         case = numbers[number] if numbers else number
         name, *data = draw(seed, case)
         done, wrong = check(*data)
