@@ -534,6 +534,16 @@ def test_contrasts_have_signs_that_a_reader_expects():
     assert worse["up"].difference == -up.difference
 
 
+def test_errors_of_rounding_are_ties_in_tests():
+    rng = np.random.default_rng(0)
+    base = rng.random(12)
+    noise = rng.choice([-1e-16, 1e-16, 3e-16], size=12)
+    table = pd.DataFrame({"None": base, "same": base + noise, "up": base + 0.1})
+    same = against(table, "None")["same"]
+    assert (same.pvalue, same.effect) == (1, 0)
+    assert friedman(table).ranks.to_dict() == {"up": 1, "None": 2.5, "same": 2.5}
+
+
 def test_small_differences_are_equivalent_and_others_not():
     rng = np.random.default_rng(0)
     base, noise = rng.random(20), rng.normal(scale=0.001, size=20)

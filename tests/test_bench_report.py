@@ -119,6 +119,16 @@ def test_a_report_under_another_protocol_says_what_it_is_and_has_its_own_leak(fr
     assert len(table(document, "ranks-by-score").rows) == 20
 
 
+def test_gmr_is_compared_with_no_sampling_by_every_score(document):
+    rows = {row[0]: row for row in table(document, "gmr-by-score").rows}
+    # All scores are equal here, and of some a high value is a bad one.
+    assert {name for name, row in rows.items() if row[1].startswith("−")} == {
+        "Brier score",
+        "asymmetric risk, 10:1",
+    }
+    assert len(rows) == 7
+
+
 def test_a_store_without_comparable_results_is_refused(frame):
     with pytest.raises(BenchError, match="no results under the protocol 'train-only'"):
         build_document(frame.assign(protocol=BEFORE_SPLIT))

@@ -10,8 +10,8 @@ pd = pytest.importorskip("pandas")
 for name in ("filelock", "jinja2", "rich", "scikit_posthocs"):
     pytest.importorskip(name)
 
-from experiments.paper.__main__ import grids, main, report  # noqa: E402
-from experiments.paper.agreement import sections  # noqa: E402
+from experiments.paper.__main__ import REPEATS, SCARCE, grids, main, report  # noqa: E402
+from experiments.paper.agreement import FEW, sections  # noqa: E402
 from experiments.paper.printed import paper_auprc, paper_ranks, published  # noqa: E402
 from rectifold import bench  # noqa: E402
 from rectifold.bench import Store  # noqa: E402
@@ -53,13 +53,40 @@ def test_the_harness_has_the_papers_methods_and_classifiers_under_its_names():
 
 
 def test_the_grid_is_the_papers_and_gmr_before_the_split():
-    honest, leaked = grids(None)
+    honest, leaked, *_ = grids(None)
     assert len(honest) == 27 * 20 * 7 * 5
     assert len(leaked) == 27 * 7 * 5
     assert (honest.protocols, leaked.protocols) == (["paper"], ["paper-before-split"])
-    honest, leaked = grids(None, "train-only")
+    honest, leaked, *_ = grids(None, "train-only")
     assert (honest.protocols, leaked.protocols) == (["train-only"], ["before-split"])
     assert [entry.name for entry in leaked.methods] == ["GMR"]
+
+
+def test_data_sets_with_few_minority_samples_in_a_test_split_are_split_20_times():
+    results = Store(RESULTS / "paper").read()
+    positives = results.groupby("dataset")["test_positives"].max()
+    assert set(SCARCE) == set(positives.index[positives < FEW])
+    seeds = {}
+    for grid in grids(None)[::2]:
+        for source in grid.sources:
+            seeds.setdefault(source.name, []).extend(grid.seeds)
+    for name, found in seeds.items():
+        assert len(set(found)) == len(found) == (20 if name in SCARCE else 5)
+    assert len(grids(None, data=["abalone"])) == 2
+
+
+def test_further_seeds_of_some_data_sets_are_not_missing_in_the_others(frame):
+    further = made_up(["ecoli"], seeds=REPEATS, level=as_printed).assign(test_positives=7)
+    more = pd.concat([frame.assign(test_positives=40), further], ignore_index=True)
+    arguments = {"published": published(), "repeats": REPEATS}
+    document = build_document(more, **arguments)
+    was_run = next(one for one in document.sections if one.title == "What was run").parts[0]
+    assert "7 classifiers and 1 seed, and 15 more seeds on ecoli" in was_run
+    missing = next(one for one in document.sections if one.title == "What is missing")
+    assert missing.parts[0].startswith("Nothing")
+    gone = (more["dataset"] == "ecoli") & (more["seed"] == 5) & (more["method"] == "GMR")
+    document = build_document(more[~gone], **arguments)
+    assert [row[0] for row in table(document, "missing").rows] == ["ecoli"]
 
 
 def test_the_papers_average_is_the_mean_over_its_classifiers():
@@ -76,7 +103,7 @@ def test_the_statement_shows_the_papers_ranks(document):
 
 def test_baselines_made_from_the_papers_figures_agree_with_them(document):
     section = next(one for one in document.sections if one.title == "Agreement with the paper")
-    gap = float(re.search(r"differs from the paper's by (0\.\d+)", section.parts[0])[1])
+    gap = float(re.search(r"differs from the paper's by (0\.\d+)", section.parts[1])[1])
     assert gap < 0.001
     for row in table(document, "baselines-beside-the-paper").rows:
         assert float(row[1]) < 0.001

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -15,8 +15,8 @@ from rectifold.datasets import SAME_SOURCE
 from rectifold.model_selection._registry import CLASSIFIERS, METHODS
 from rectifold.model_selection._scores import SCORES
 
-#: Decimals of scores that are ranked.
-_DECIMALS = 12
+#: Decimals of scores that are ranked, so that errors of rounding rank none before another.
+DECIMALS = 12
 
 
 @dataclass(frozen=True)
@@ -46,8 +46,7 @@ class Comparison:
 
     def ranks(self) -> pd.DataFrame:
         """Return the ranks in every row: 1 for the best, last without a value."""
-        # Rounded, so that errors of rounding rank no method before another.
-        return self.values.round(_DECIMALS).rank(
+        return self.values.round(DECIMALS).rank(
             axis=1,
             method=PROTOCOLS[self.protocol].ties,  # type: ignore[arg-type]
             ascending=not SCORES[self.score].greater_is_better,
@@ -166,13 +165,20 @@ class Incomplete:
     n_missing: int
 
 
-def incomplete_datasets(frame: pd.DataFrame, comparison: Comparison) -> list[Incomplete]:
-    """Return the data sets on which not every method has ended with every classifier and seed."""
+def incomplete_datasets(
+    frame: pd.DataFrame, comparison: Comparison, repeats: Collection[int] = ()
+) -> list[Incomplete]:
+    """Return the data sets on which not every method has ended with every classifier and seed.
+
+    Seeds in `repeats` are expected only of data sets that have them.
+    """
     n_classifiers = frame["classifier"].nunique()
-    n_all = frame["method"].nunique() * n_classifiers * frame["seed"].nunique()
+    n_each = frame["method"].nunique() * n_classifiers
+    common = set(frame["seed"]).difference(repeats)
     incomplete = []
     for name in sorted(frame["dataset"].unique()):
         part = frame[frame["dataset"] == name]
+        n_all = n_each * len(common.union(part["seed"]))
         if part["status"].isin([OK, FAILED]).sum() == n_all:
             continue
         seeds = comparison.seeds_on(name)

@@ -9,6 +9,7 @@ import pandas as pd
 from scipy import stats
 
 from rectifold._core.utils import Floats
+from rectifold.bench._comparison import DECIMALS
 from rectifold.model_selection._evaluation import holm
 
 #: Level of significance of all tests.
@@ -52,7 +53,7 @@ def friedman(
     n, k = table.shape
     if n < MIN_BLOCKS or k < 3:
         return None
-    ranks = table.rank(axis=1, ascending=not greater_is_better, na_option="bottom")
+    ranks = table.round(DECIMALS).rank(axis=1, ascending=not greater_is_better, na_option="bottom")
     statistic, pvalue = stats.friedmanchisquare(*(ranks[name] for name in ranks))
     studentized = stats.studentized_range.ppf(1 - ALPHA, k, np.inf)
     difference = studentized / np.sqrt(2) * np.sqrt(k * (k + 1) / (6 * n))
@@ -92,7 +93,7 @@ def against(
     """
     sign = 1 if greater_is_better else -1
     pairs = {
-        str(name): sign * (table[name] - table[reference]).dropna().to_numpy()
+        str(name): sign * (table[name] - table[reference]).dropna().round(DECIMALS).to_numpy()
         for name in table.columns.drop(reference)
     }
     pairs = {name: gains for name, gains in pairs.items() if len(gains) >= MIN_BLOCKS}

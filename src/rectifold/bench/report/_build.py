@@ -1,7 +1,7 @@
 """The report of an experiment, from the rows of its store to files."""
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -122,10 +122,12 @@ def build_document(
     protocol: str = TRAIN_ONLY,
     published: Published | None = None,
     sections: Sequence[Section] = (),
+    repeats: Collection[int] = (),
 ) -> Document:
     """Return the report on the rows of a store under a protocol, and on those with its leak.
 
-    The other parameters are those of `write_report`.
+    `repeats` are further seeds that only some data sets have. The other parameters are those of
+    `write_report`.
     """
     frame, older = newest(_select_methods(frame, methods))
     honest = frame[frame["protocol"] == protocol]
@@ -144,13 +146,15 @@ def build_document(
         "Comparison of samplers without data leakage",
         _statement(comparison, table, ranks),
         [
-            _coverage.what_was_run(honest, comparison, published.citation if published else ""),
+            _coverage.what_was_run(
+                honest, comparison, published.citation if published else "", repeats
+            ),
             _scores.average_ranks(comparison, table, ranks),
             _significance.section(comparison),
             _scores.other_scores(honest, table, protocol),
             _coverage.samplers(honest),
             *_leak.sections(comparison, leaked, ranks),
-            _coverage.missing(honest, comparison, older),
+            _coverage.missing(honest, comparison, older, repeats),
             *sections,
             _scores.every_dataset(honest, comparison, auprc),
         ],

@@ -1,6 +1,7 @@
 """The sections on the run itself: its settings, the samplers' costs, and what is missing."""
 
 import json
+from collections.abc import Collection
 
 import pandas as pd
 
@@ -17,7 +18,9 @@ from rectifold.report._wording import count, listing, number, span
 _MAX_FAILURES = 50
 
 
-def what_was_run(frame: pd.DataFrame, comparison: Comparison, citation: str) -> Section:
+def what_was_run(
+    frame: pd.DataFrame, comparison: Comparison, citation: str, repeats: Collection[int] = ()
+) -> Section:
     """Describe the grid, the protocol and the versions of the libraries."""
     titles = {
         "dataset": "data set",
@@ -25,7 +28,10 @@ def what_was_run(frame: pd.DataFrame, comparison: Comparison, citation: str) -> 
         "classifier": "classifier",
         "seed": "seed",
     }
-    grid = listing([count(frame[column].nunique(), title) for column, title in titles.items()])
+    further = frame["seed"].isin(list(repeats))
+    common = frame[~further]
+    grid = listing([count(common[column].nunique(), title) for column, title in titles.items()])
+    grid += _further(frame[further])
     others = [
         count(int(n), f"fit {status}", f"fits {status}")
         for status, n in frame["status"].value_counts().items()
@@ -50,6 +56,18 @@ def what_was_run(frame: pd.DataFrame, comparison: Comparison, citation: str) -> 
             + ", ".join(f"{name} {version}" for name, version in libraries)
             + f".{citation and f' The paper: {citation}.'}",
         ],
+    )
+
+
+def _further(rows: pd.DataFrame) -> str:
+    """Describe the seeds that only some data sets have."""
+    if rows.empty:
+        return ""
+    seeds = rows.groupby("dataset")["seed"].nunique()
+    positives = rows["test_positives"].dropna().astype(int)
+    return (
+        f", and {span(seeds.min(), seeds.max())} more seeds on {listing(sorted(seeds.index))}, "
+        f"which have only {span(positives.min(), positives.max())} minority samples in a test split"
     )
 
 
@@ -103,10 +121,15 @@ def samplers(frame: pd.DataFrame) -> Section:
     return Section("Sizes and durations of resampling", [table])
 
 
-def missing(frame: pd.DataFrame, comparison: Comparison, older: dict[str, list[str]]) -> Section:
+def missing(
+    frame: pd.DataFrame,
+    comparison: Comparison,
+    older: dict[str, list[str]],
+    repeats: Collection[int] = (),
+) -> Section:
     """List what is not compared; `older` are versions of methods that are left out."""
     section = Section("What is missing")
-    incomplete = incomplete_datasets(frame, comparison)
+    incomplete = incomplete_datasets(frame, comparison, repeats)
     if incomplete:
         rows = []
         for one in incomplete:

@@ -4,25 +4,26 @@ from functools import partial
 
 import pandas as pd
 
-from rectifold.bench._comparison import Comparison, compare, means_and_deviations
+from rectifold.bench._comparison import Comparison, by_block, compare, means_and_deviations
 from rectifold.bench._data import notes
-from rectifold.bench._statistics import MIN_BLOCKS, interval
+from rectifold.bench._statistics import MIN_BLOCKS, Contrast, against, interval
 from rectifold.bench.report._figures import heat_map
+from rectifold.model_selection._evaluation import holm
 from rectifold.model_selection._scores import SCORES
-from rectifold.report._document import Figure, Section, Table, file_name, rows_of
-from rectifold.report._wording import NOTHING, count, number, span
+from rectifold.report._document import GMR, NONE, Figure, Section, Table, file_name, rows_of
+from rectifold.report._wording import NOTHING, count, number, pvalue, span
 
 
 def average_ranks(
     comparison: Comparison, ranks: pd.DataFrame, published: pd.DataFrame | None
 ) -> Section:
     """Show average ranks by AUPRC, with published ones beside them."""
-    by_dataset = comparison.mean_ranks()
+    blocks = by_block(comparison.mean_ranks())
     rows = []
     for name in ranks.index:
         cells = [name, *(number(value) for value in ranks.loc[name])]
-        if len(by_dataset) >= MIN_BLOCKS:
-            low, high = interval(by_dataset[name].to_numpy())
+        if len(blocks) >= MIN_BLOCKS:
+            low, high = interval(blocks[name].to_numpy())
             cells.append(f"{number(low, 1)} to {number(high, 1)}")
         else:
             cells.append(NOTHING)
@@ -33,7 +34,7 @@ def average_ranks(
     columns = ["Method", *ranks.columns, "95 % interval"]
     caption = (
         "Average ranks by AUPRC; lower is better. Avg is the mean over classifiers, with a "
-        "bootstrap interval over data sets."
+        "bootstrap interval over data sets, those of one source as one."
     )
     if published is not None:
         columns += ["Paper", "difference"]
@@ -48,12 +49,18 @@ def average_ranks(
 
 
 def other_scores(frame: pd.DataFrame, ranks: pd.DataFrame, protocol: str) -> Section:
-    """Show average ranks by every score, for the methods in the order of `ranks`."""
-    averages = {}
+    """Show every score: average ranks in the order of `ranks`, and GMR against no sampling."""
+    averages, contrasts = {}, {}
     for score in SCORES:
         comparison = compare(frame, score, protocol)
-        if len(comparison.values):
-            averages[score] = comparison.rank_table()["Avg"]
+        if comparison.values.empty:
+            continue
+        averages[score] = comparison.rank_table()["Avg"]
+        if {GMR, NONE} <= set(ranks.index):
+            pair = comparison.by_block()[[GMR, NONE]]
+            greater = SCORES[score].greater_is_better
+            if found := against(pair, NONE, greater_is_better=greater):
+                contrasts[score] = found[GMR]
     rows = [[name, *(number(averages[score][name]) for score in averages)] for name in ranks.index]
     table = Table(
         "ranks-by-score",
@@ -65,7 +72,32 @@ def other_scores(frame: pd.DataFrame, ranks: pd.DataFrame, protocol: str) -> Sec
         rows,
         marked=rows_of(list(ranks.index)),
     )
-    return Section("Other scores", [table])
+    return Section("Other scores", [table, *([_against_none(contrasts)] if contrasts else [])])
+
+
+def _against_none(contrasts: dict[str, Contrast]) -> Table:
+    """Compare GMR with no sampling by every score."""
+    adjusted = holm([one.pvalue for one in contrasts.values()])
+    rows = [
+        [
+            SCORES[score].title,
+            number(one.difference, 4, sign=True),
+            f"{number(one.low, 4, sign=True)} to {number(one.high, 4, sign=True)}",
+            pvalue(one.pvalue),
+            pvalue(corrected),
+            f"{one.wins} / {one.ties} / {one.losses}",
+        ]
+        for (score, one), corrected in zip(contrasts.items(), adjusted, strict=True)
+    ]
+    return Table(
+        "gmr-by-score",
+        "GMR against no sampling by every score, as in the tests above: mean difference over "
+        "blocks (positive: GMR is better, also where lower scores are), with a bootstrap interval; "
+        "Wilcoxon signed-rank test, without and with Holm's correction for the number of scores; "
+        "and the blocks on which GMR wins, ties and loses.",
+        ["Score", "difference", "95 % interval", "p", "p, Holm", "win / tie / loss"],
+        rows,
+    )
 
 
 def every_dataset(
