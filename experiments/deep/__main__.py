@@ -34,6 +34,12 @@ SeedOption = Annotated[
     list[str] | None,
     typer.Option("--seed", metavar="NUMBERS", help="Default: 42, 0, 1, 2, 3."),
 ]
+DataOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--data", "-d", metavar="NAMES", help="Data sets of the paper; default: all. Repeatable."
+    ),
+]
 DeviceOption = Annotated[
     str | None, typer.Option("--device", metavar="NAME", help="Default: a GPU, if there is one.")
 ]
@@ -47,15 +53,7 @@ _MAX_SEED = 2**32 - 1
 @app.command()
 def tabddpm(
     store: StoreOption = _STORE,
-    data: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--data",
-            "-d",
-            metavar="NAMES",
-            help="Data sets of the paper; default: all. Repeatable.",
-        ),
-    ] = None,
+    data: DataOption = None,
     data_home: HomeOption = _HERE,
     csv: Annotated[
         list[Path] | None,
@@ -120,6 +118,30 @@ def tabddpm(
         retry=retry,
         quiet=quiet,
     )
+
+
+@app.command()
+def ceiling(
+    store: StoreOption = _STORE,
+    data: DataOption = None,
+    data_home: HomeOption = _HERE,
+    seed: Annotated[
+        list[str] | None, typer.Option("--seed", metavar="NUMBERS", help="Default: 42.")
+    ] = None,
+    n_jobs: Annotated[int, typer.Option("--n-jobs", help="Threads of a classifier.")] = -1,
+) -> None:
+    """Compare the classifier of the tables with a tuned XGBoost, on real samples; needs no GPU.
+
+    Interrupted runs resume when the command is called again.
+    """
+    from experiments.deep import ceiling as ceilings
+    from experiments.deep.sets import SETS, load
+
+    seeds = _seeds(seed) if seed else [42]
+    with _errors_as_usage():
+        tables = (load(name, data_home) for name in dict.fromkeys(_split(data) or SETS))
+        for row in ceilings.run(tables, seeds, store, n_jobs):
+            print(*(row[name] for name in ceilings.COLUMNS[:4]))
 
 
 @app.command()
@@ -210,6 +232,7 @@ def report(
     latex: Annotated[bool, typer.Option("--latex", help="Write the tables as LaTeX too.")] = False,
 ) -> None:
     """Write what the results show: an HTML page, the same as Markdown, and the figures."""
+    from experiments.deep import ceiling as ceilings
     from experiments.deep import report as deep_report
     from rectifold.bench import Store
     from rectifold.bench.report import write_document, write_report
@@ -217,9 +240,10 @@ def report(
     frame, folder = _open(store).read(), output or store / "report"
     with _errors_as_usage():
         if beside is None:
-            paths = write_document(deep_report.document(frame), folder, latex=latex)
+            document = deep_report.document(frame, ceilings.read(store))
+            paths = write_document(document, folder, latex=latex)
         else:
-            sections = deep_report.sections(frame)
+            sections = deep_report.sections(frame, ceilings.read(store))
             paths = write_report(Store(beside), folder, sections=sections, latex=latex)
     for path in paths:
         print(path)
@@ -312,7 +336,7 @@ def _run(
     quiet: bool,
 ) -> None:
     """Add the rows of an experiment to its store, each as soon as it is computed."""
-    from experiments.deep.records import DEEP, check_mixture
+    from experiments.deep.records import DEEP, KEY, check_mixture, outdated
     from rectifold.bench import BenchError, Store
     from rectifold.bench._store import OK
     from rectifold.cli.terminal import progress
@@ -323,7 +347,9 @@ def _run(
         check_mixture(store, *expected)
     try:
         with store.writing(), progress("training", not quiet):
-            run(store.keys([OK]) if retry else store.keys(), store.add)
+            frame = store.read()
+            again = set(frame.loc[outdated(frame), list(KEY)].itertuples(index=False, name=None))
+            run((store.keys([OK]) if retry else store.keys()) - again, store.add)
     except KeyboardInterrupt:
         print(f"stopped; {_summary(store, cells)}; call again to resume", file=sys.stderr)
         raise typer.Exit(130) from None

@@ -7,7 +7,7 @@ from typing import Any
 
 from experiments.deep.longtail import METHODS, LongTailed, Recipe
 from experiments.deep.longtail import run as train_and_score
-from experiments.deep.records import LONGTAIL, row
+from experiments.deep.records import LONGTAIL, loss_of, row
 from rectifold.datasets import fingerprint
 
 #: The input of each method's classifier.
@@ -86,7 +86,7 @@ def _row(result: dict[str, Any], data: LongTailed, fingerprint: str) -> dict[str
         clean_seconds=result["seconds_cleaning"] if removed is not None else None,
         train_seconds=result["seconds_training"],
         fit_seconds=result["seconds_linear"],
-        settings={name: result[name] for name in setting},
+        settings={name: result[name] for name in setting} | loss_of(result["method"]),
         data_fingerprint=fingerprint,
     )
 

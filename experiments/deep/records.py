@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
+import pandas as pd
 import pyarrow as pa
 
 from rectifold._core.utils import versions
@@ -18,6 +19,9 @@ TABDDPM, LONGTAIL = "tabddpm", "longtail"
 #: The training data of a classifier in the experiment with TabDDPM.
 REAL, SYNTHETIC, BOTH = "real", "synthetic", "synthetic and real"
 LIBRARIES = ("rectifold", "torch", "scikit-learn", "numpy", "pandas")
+
+#: The classifier of the experiment with TabDDPM.
+CLASSIFIER = "XGBClassifier"
 
 KEY = ("experiment", "dataset", "method", "trained_on", "sample", "seed")
 
@@ -66,6 +70,21 @@ DEEP = Layout(
     ),
     KEY,
 )
+
+
+def loss_of(method: str) -> dict[str, str]:
+    """Return the settings of a loss that an earlier one of the same name did not have."""
+    return {"weighted_sum_over": "images"} if method == "CB" else {}
+
+
+def outdated(frame: pd.DataFrame) -> pd.Series[bool]:
+    """Return which rows were made with another classifier or loss than the present one.
+
+    They are run again, and until then the report says so.
+    """
+    tables = (frame["experiment"] == TABDDPM) & (frame["classifier"] != CLASSIFIER)
+    named = frame["settings"].fillna("").str.contains("weighted_sum_over")
+    return tables | ((frame["experiment"] == LONGTAIL) & (frame["method"] == "CB") & ~named)
 
 
 def check_mixture(

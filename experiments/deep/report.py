@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pandas as pd
 
 from experiments.deep import report_diffusion, report_images
@@ -11,21 +13,24 @@ from rectifold.report._document import Document, Section
 from rectifold.report._wording import count
 
 
-def document(frame: pd.DataFrame) -> Document:
-    """Return a report of the deep experiments alone, from all rows of their store."""
-    parts = sections(frame)
+def document(frame: pd.DataFrame, ceilings: pd.DataFrame | None = None) -> Document:
+    """Return a report of the deep experiments alone, from all rows of their store.
+
+    `ceilings` are the rows of `ceiling.read`.
+    """
+    parts = sections(frame, ceilings)
     # The first paragraph of each section is its conclusion.
     firsts = [part for section in parts for part in section.parts[:1]]
     statement = [part for part in firsts if isinstance(part, str)]
     return Document("The paper's deep experiments", statement, parts)
 
 
-def sections(frame: pd.DataFrame) -> list[Section]:
+def sections(frame: pd.DataFrame, ceilings: pd.DataFrame | None = None) -> list[Section]:
     """Return a section for each experiment that was run, and one for failed fits."""
     succeeded = frame[frame["status"] == OK]
     found = []
     for experiment, section in (
-        (TABDDPM, report_diffusion.section),
+        (TABDDPM, partial(report_diffusion.section, ceilings=ceilings)),
         (LONGTAIL, report_images.section),
     ):
         rows = succeeded[succeeded["experiment"] == experiment]

@@ -18,10 +18,10 @@ pytest.importorskip("filelock", reason="the experiments need their extra")
 import torch
 
 from experiments.deep import __main__ as command
-from experiments.deep import images, tabular
+from experiments.deep import ceiling, images, tabular
 from experiments.deep import report as deep_report
 from experiments.deep.longtail import METHODS, Recipe
-from experiments.deep.records import DEEP, KEY, check_mixture
+from experiments.deep.records import DEEP, KEY, check_mixture, outdated
 from experiments.deep.sets import SETS, Table, load, split
 from experiments.deep.tabddpm import TabDDPM
 from images import small
@@ -39,7 +39,7 @@ pytestmark = pytest.mark.usefixtures("one_thread")
 
 def test_the_published_report_is_made_from_the_results_beside_it():
     folder = Path(__file__).parents[2] / "results" / "deep"
-    document = deep_report.document(Store(folder, DEEP).read())
+    document = deep_report.document(Store(folder, DEEP).read(), ceiling.read(folder))
     assert to_markdown(document) == (folder / "report" / "README.md").read_text()
 
 
@@ -107,7 +107,7 @@ class TestDiffusion:
         )
         pd.testing.assert_frame_equal(cleaned.X, blind.X)
         assert cleaned.facts["rows_after"] == len(cleaned.y) < len(parts.y_train)
-        expected = tabular.score_classifier(cleaned.X, cleaned.y, parts, table, 0)["auprc"]
+        expected = tabular.score_classifier(cleaned.X, cleaned.y, parts, 0)["auprc"]
         (real,) = [
             row
             for row in diffused
@@ -220,6 +220,33 @@ class TestDiffusion:
         pd.testing.assert_frame_equal(first.X_train, second.X_train)
 
 
+class TestCeiling:
+    def test_the_fixed_classifier_is_compared_with_a_tuned_one(self, tmp_path):
+        rows = list(ceiling.run([wines()], [0], tmp_path))
+        assert [row["classifier"] for row in rows] == [
+            *(ceiling.PRESENT, ceiling.BEFORE, ceiling.TUNED)
+        ]
+        parts = split(wines(), 0)
+        expected = tabular.score_classifier(parts.X_train, parts.y_train, parts, 0)["auprc"]
+        assert rows[0]["auprc"] == pytest.approx(expected, abs=1e-6)
+        assert json.loads(rows[2]["settings"]) in ceiling.CANDIDATES
+
+        stored = ceiling.read(tmp_path)
+        assert list(ceiling.run([wines()], [0], tmp_path)) == []
+        pd.testing.assert_frame_equal(stored, ceiling.read(tmp_path))
+
+    def test_the_test_part_does_not_choose_the_settings(self):
+        parts = split(wines(), 0)
+        blind = type(parts)(parts.X_train, parts.y_train, parts.X_test * 0, 1 - parts.y_test)
+        assert ceiling.chosen(parts, 0, 1) == ceiling.chosen(blind, 0, 1)
+
+    def test_the_published_classifier_is_near_the_ceiling_on_all_sets(self):
+        folder = Path(__file__).parents[2] / "results" / "deep"
+        table = ceiling.read(folder).pivot_table("auprc", "dataset", "classifier")
+        assert set(table.index) == set(SETS)
+        assert (table[ceiling.TUNED] - table[ceiling.PRESENT]).max() <= 0.02
+
+
 class TestImages:
     def test_every_method_has_a_row_for_every_seed(self, pictured):
         keys = [tuple(row[name] for name in KEY) for row in pictured]
@@ -234,6 +261,31 @@ class TestImages:
     def test_stored_rows_are_not_trained_again(self, pictured):
         done = set(images.cells(small(), list(METHODS), [0, 1]).values())
         assert list(images.run(small(), list(METHODS), [0, 1], done=done, epochs=2)) == []
+
+
+class TestOutdatedRows:
+    def test_rows_of_the_present_code_are_not_outdated(self, store):
+        assert not outdated(store.read()).any()
+
+    def test_a_report_names_the_classifier_and_the_loss_of_outdated_rows(self, store):
+        frame = store.read()
+        old = frame.assign(classifier="HistGradientBoostingClassifier", settings=None)
+        assert set(old.loc[outdated(old), "experiment"]) == {"tabddpm", "longtail"}
+        assert set(old.loc[outdated(old) & (old["experiment"] == "longtail"), "method"]) == {"CB"}
+        text = to_markdown(deep_report.document(old))
+        assert "HistGradientBoostingClassifier" in text
+        assert "are to be trained again" in text
+        present = to_markdown(deep_report.document(frame))
+        assert "HistGradientBoostingClassifier" not in present
+        assert "are to be trained again" not in present
+
+    def test_new_rows_of_a_set_replace_outdated_ones_in_a_report(self, store):
+        frame = store.read()
+        frame = frame[frame["experiment"] == "tabddpm"]
+        old = frame.assign(classifier="HistGradientBoostingClassifier", auprc=0.123, seed=7)
+        assert to_markdown(deep_report.document(pd.concat([old, frame]))) == to_markdown(
+            deep_report.document(frame)
+        )
 
 
 class TestReport:

@@ -53,8 +53,8 @@ class Loss:
     """One of `LOSSES`, for training images with the class sizes `counts`.
 
     With weights, the loss of a batch is the sum of its images' losses, each times the weight of its
-    class, divided by the sum of these weights (not by the number of images), as in the code
-    published with LDAM (Cao et al. 2019).
+    class. "CB" divides it by the number of images, as Cui et al. define it; "LDAM" divides it by
+    the sum of these weights, as in the code published with it (Cao et al. 2019).
 
     Weights are a tensor that is overwritten, never replaced: a recorded step goes on reading it.
     """
@@ -77,4 +77,7 @@ class Loss:
         if self.margins is not None:
             own = labels[:, None] == self.codes
             logits = SCALE * (logits - own * self.margins)
+        if self.name == "CB":
+            total = functional.cross_entropy(logits, labels, weight=self.weights, reduction="sum")
+            return total / len(labels)
         return functional.cross_entropy(logits, labels, weight=self.weights)
