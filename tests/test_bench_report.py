@@ -74,6 +74,16 @@ def test_the_leak_is_in_a_section_with_a_warning_and_changes_no_other_result(fra
     assert not any(one.warning for one in document.sections)
 
 
+def test_the_leak_is_compared_on_the_seeds_that_both_have(frame):
+    leaked = made_up(methods=["NearMiss"], protocol=BEFORE_SPLIT, lift=0.9)
+    alone = table(build_document(pd.concat([frame, leaked])), "leak-NearMiss")
+    # On a second seed NearMiss is the best without the leak, but there is nothing with it.
+    level = {"NearMiss": 0.999}
+    second = made_up(seeds=(0,), level=lambda _, method: level.get(method, 0.5))
+    both = build_document(pd.concat([frame, second, leaked]))
+    assert table(both, "leak-NearMiss").rows == alone.rows
+
+
 def test_the_report_lists_what_is_missing(frame):
     broken = frame.astype({"error": object})
     here = (broken["dataset"] == "ecoli") & (broken["method"] == "ADASYN")

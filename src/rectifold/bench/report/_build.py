@@ -153,7 +153,7 @@ def build_document(
             _significance.section(comparison),
             _scores.other_scores(honest, table, protocol),
             _coverage.samplers(honest),
-            *_leak.sections(comparison, leaked, ranks),
+            *_leak.sections(honest, comparison, leaked, ranks),
             _coverage.missing(honest, comparison, older, repeats),
             *sections,
             _scores.every_dataset(honest, comparison, auprc),

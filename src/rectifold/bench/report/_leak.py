@@ -4,23 +4,26 @@ from dataclasses import replace
 
 import pandas as pd
 
-from rectifold.bench._comparison import Comparison, compared
+from rectifold.bench._comparison import Comparison, compare, compared
 from rectifold.report._document import Part, Section, Table, file_name
 from rectifold.report._wording import count, number
 
 
 def sections(
-    comparison: Comparison, leaked: pd.DataFrame, published: pd.DataFrame | None
+    honest: pd.DataFrame,
+    comparison: Comparison,
+    leaked: pd.DataFrame,
+    published: pd.DataFrame | None,
 ) -> list[Section]:
     """Rank each method with its leaked scores among the leak-free scores of the others.
 
-    `leaked` are the rows of the protocol that resamples before the split; without any, there is no
-    section. `published` are average ranks to show beside them.
+    `honest` are the rows of the comparison, `leaked` those of the protocol that resamples before
+    the split; without any, there is no section. `published` are average ranks to show beside them.
     """
     leaked = compared(leaked, comparison)
     parts: list[Part] = []
     for name in leaked["method"].unique():
-        parts += _of_method(comparison, leaked, name, published)
+        parts += _of_method(honest, comparison, leaked[leaked["method"] == name], published)
     if not parts:
         return []
     return [
@@ -32,7 +35,7 @@ def sections(
                 "removes test samples that are hard to classify, and an oversampler creates "
                 "training samples from test samples: scores rise without a better classifier. Each "
                 "method below is ranked with its leaked scores among the leak-free scores of all "
-                "others, on the data sets that have both.",
+                "others, on the data sets and seeds that have both.",
                 *parts,
             ],
             warning=True,
@@ -41,22 +44,24 @@ def sections(
 
 
 def _of_method(
-    comparison: Comparison, leaked: pd.DataFrame, name: str, published: pd.DataFrame | None
+    honest: pd.DataFrame,
+    comparison: Comparison,
+    leaked: pd.DataFrame,
+    published: pd.DataFrame | None,
 ) -> list[Part]:
-    if name not in comparison.values.columns:
+    name = str(leaked["method"].iloc[0])
+    # Both sides average the same seeds.
+    cells = list(comparison.cells.names)
+    shared = honest.set_index(cells).index.isin(leaked.set_index(cells).index)
+    both = compare(honest[shared], comparison.score, comparison.protocol)
+    if name not in both.values.columns or both.values.empty:
         return []
-    rows = leaked[leaked["method"] == name]
-    grouped = rows.groupby(["dataset", "classifier"])[comparison.score]
-    means = grouped.mean()
-    # Only where both sides average the same number of seeds.
-    honest = comparison.values[grouped.size().reindex(comparison.values.index) == comparison.seeds]
-    if honest.empty:
-        return []
-    swapped = honest.assign(**{name: means.reindex(honest.index)})
-    before = replace(comparison, values=honest).rank_table()
-    after = replace(comparison, values=swapped).rank_table()
-    gain = (swapped[name] - honest[name]).groupby(level="classifier").mean()
-    n_sets = honest.index.get_level_values("dataset").nunique()
+    means = leaked.groupby(["dataset", "classifier"])[comparison.score].mean()
+    swapped = both.values.assign(**{name: means.reindex(both.values.index)})
+    before = both.rank_table()
+    after = replace(both, values=swapped).rank_table()
+    gain = (swapped[name] - both.values[name]).groupby(level="classifier").mean()
+    n_sets = both.values.index.get_level_values("dataset").nunique()
     ranks = {
         "rank, resampled on the training split": before,
         "rank, resampled before the split (leak)": after,
