@@ -12,7 +12,7 @@ CORE_TESTS = python -m pytest -n auto --dist worksteal $(or $(TESTS),tests)
 SUDO := $(shell test "$$(id -u)" = 0 || echo sudo)
 
 .PHONY: demo test data figures test-browser test-slow test-gpu fuzz soak lint lint-workflows dist test-dist test-lowest test-nightly results-status bench-gpu bench-speed bench-costs bench-memory \
-	bench-hard-tables bench-threads bench-prediction bench-report bench-approximate bench-dask browser docs bench-paper bench-adaptive bench-candidates bench-views bench-leaves bench-posterior bench-choosing bench-deep bench-theory bench-unseen clean
+	bench-hard-tables bench-threads bench-prediction bench-report bench-approximate bench-dask browser docs bench-paper bench-factorial bench-adaptive bench-candidates bench-views bench-leaves bench-posterior bench-choosing bench-deep bench-ceiling bench-theory bench-unseen clean
 .DEFAULT_GOAL := demo
 
 demo: $(VENV)/.installed ## Clean the embedded data set and see whether that helps
@@ -151,6 +151,11 @@ bench-paper: $(VENV)/.installed ## The paper's experiment without data leakage: 
 		$(BIN)/python -m experiments.paper run --protocol $$protocol && \
 		$(BIN)/python -m experiments.paper report --protocol $$protocol || exit; done
 
+bench-factorial: $(VENV)/.installed ## Class weights, raw features and the leak: which makes the paper's rank; hours, resumes
+	$(BIN)/python -m experiments.paper.factorial run
+	$(BIN)/python -m experiments.paper.factorial report > results/factorial/README.md
+	$(MEASURED) factorial/results.parquet
+
 bench-adaptive: $(VENV)/.installed ## Settings chosen from the data: hours; interrupted runs resume
 	$(BIN)/python -m experiments.adaptive.grid run results/adaptive
 	$(BIN)/python -m experiments.adaptive.grid report > results/adaptive/README.md
@@ -188,6 +193,12 @@ bench-deep: $(VENV)/.installed ## The paper's experiments with deep networks: ne
 		--data-home $(DATA)/large --data ecg_arrhythmia --embedding 128
 	$(BIN)/python -m experiments.deep longtail --store results/deep --data-home $(DATA)/large --together 5
 	$(BIN)/python -m experiments.deep report --store results/deep
+
+bench-ceiling: $(VENV)/.installed ## The classifier of the deep experiment on tables beside a tuned one, on real samples
+	$(BIN)/python -m pip install --quiet --requirement experiments/requirements.txt
+	$(BIN)/python -m experiments.deep ceiling --store results/deep --data-home $(DATA)/large
+	$(BIN)/python -m experiments.deep report --store results/deep
+	$(MEASURED) deep/ceiling.csv
 
 bench-theory: $(VENV)/.installed ## The paper's theory, where it holds and where it does not
 	$(BIN)/python -m experiments.theory

@@ -52,6 +52,7 @@ STUDIES: dict[str, tuple[str, tuple[str, ...]]] = {
     "approximate/effect.json": ("bench-approximate", (*RULES, "_engines/approximate/*.py")),
     "dask": ("bench-dask", (*SEARCH, "dask/*.py")),
     "paper/results.parquet": ("bench-paper", (*RULES, *HARNESS)),
+    "factorial/results.parquet": ("bench-factorial", (*RULES, *HARNESS)),
     "adaptive/results.parquet": ("bench-adaptive", (*CHOICE, *HARNESS)),
     "adaptive/candidates.jsonl": ("bench-candidates", RULES),
     "adaptive/choosing.json": ("bench-choosing", (*CHOICE, *SEARCH)),
@@ -63,6 +64,7 @@ STUDIES: dict[str, tuple[str, tuple[str, ...]]] = {
     ),
     "unseen/results.parquet": ("bench-unseen", (*CHOICE, *HARNESS, "bench/controls/*.py")),
     "deep/results.parquet": ("bench-deep", RULES),
+    "deep/ceiling.csv": ("bench-ceiling", ("bench/_protocols.py",)),
     "theory": ("bench-theory", (*RULES, "posterior.py")),
 }
 

@@ -194,6 +194,10 @@ def out_of_core() -> str:
 PAPER, STANDARDISED = (f"paper/report/{name}/README.md" for name in ("paper", "train-only"))
 
 
+#: A column of the tables on the factorial experiment: its eight protocols, and its effects.
+FACTORIAL = "GMR less no sampling, AUPRC"
+
+
 def _paper_ranks() -> dict[str, dict[str, str]]:
     return _table_with(PAPER, "Method", "Avg", "Paper")
 
@@ -287,6 +291,26 @@ def agreement() -> str:
     rows.append(("mean", *(f"{mean:.4f}" for mean in means)))
     head = ("method", "standardised before, no class weights", "raw features, class weights")
     return _table(head, rows)
+
+
+@block
+def agreement_by_minority() -> str:
+    found = re.search(
+        r"On the (\d+) .* than (\d+) minority .* is ([\d.]+), on .* ([\d.]+)\.", _text(PAPER)
+    )
+    assert found is not None
+    rows = [(f"fewer than {found[2]}", found[1], found[3]), ("more", "", found[4])]
+    head = ("minority samples in a test split", "data sets", "mean absolute difference")
+    return _table(head, rows)
+
+
+@block
+def factorial() -> str:
+    shown = [rows for rows in _tables(_text("factorial/README.md")) if FACTORIAL in rows[0]]
+    cells, effects = shown
+    names = [name for name in cells[0] if not name.startswith("AUPRC")]
+    protocols = _table(names, [[row[name] for name in names] for row in cells], 3)
+    return f"{protocols}\n\n{_table([*effects[0]], [[*row.values()] for row in effects])}"
 
 
 @block
@@ -508,6 +532,13 @@ def diffusion() -> str:
         name = row["set"] or name
         rows.append([name, *(row[column] for column in rest)])
     return _table((head, *rest), rows, 2)
+
+
+@block
+def ceilings() -> str:
+    rows = _table_with(DEEP, "set", "tuned", "present").values()
+    shown = [(row["set"], row["tuned"], row["present"], row["defaults"]) for row in rows]
+    return _table(("set", "tuned XGBoost", "the classifier now", "the classifier before"), shown)
 
 
 @block
