@@ -51,8 +51,8 @@ def _of_method(
 ) -> list[Part]:
     name = str(leaked["method"].iloc[0])
     # Both sides average the same seeds.
-    cells = list(comparison.cells.names)
-    shared = honest.set_index(cells).index.isin(leaked.set_index(cells).index)
+    levels = list(comparison.cells.names)
+    shared = honest.set_index(levels).index.isin(leaked.set_index(levels).index)
     both = compare(honest[shared], comparison.score, comparison.protocol)
     if name not in both.values.columns or both.values.empty:
         return []
