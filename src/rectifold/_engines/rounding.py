@@ -41,6 +41,18 @@ s (1 + 2 c) >= b (1 - c) - 3 c |x|^2 >= B (1 + 4 c) (1 - c) > B (1 + 2 c). Third
 the same with b = 0.) What underflows is covered by an absolute term: at most d + 2 products of
 float32, each less than 2^-126 wrong, and the d squares that `settle` adds in the units of the data,
 each less than 2^-1074 wrong.
+
+Differences
+-----------
+Compiled searches of points of few columns add squares of differences instead, in float32. By 1. the
+distance of the rounded points differs from that of the points by at most E = 2 u (|x| + |y|), and t,
+the computed square of it, by at most (d + 4) u times itself. For r, s and t that are squares,
+2 E sqrt(t) <= q t + E^2 / q for any q > 0, so that with q = 2^-12
+
+    |s - t| <= (q + (d + 6) u) t + (1 + 1 / q) E^2,  and  E^2 <= u^2 (32 |x|^2 + 8 s).
+
+Up to 128 columns, (d + 6) u < q / 16. So all of the bounds above hold with 2 q in place of 4 c as the
+factor of distances, and 2^17.1 u^2 as that of |x|^2.
 """
 
 from dataclasses import dataclass
@@ -48,6 +60,8 @@ from typing import Any
 
 import numpy as np
 
+#: Factors of squared distances and of squared lengths in the bounds of differences.
+DIRECT, DIRECT_SQUARES = 2.0**-11, 2.0 ** (17.1 - 48)
 #: Maximum c of useful bounds.
 _USELESS = 1 / 64
 

@@ -10,6 +10,7 @@ from rectifold._core.errors import Param, ParameterError
 from rectifold._core.space import Points
 from rectifold._core.summation import sum_columns, sum_entries
 from rectifold._core.utils import Floats, Ints, Matrix
+from rectifold._engines import compiled
 from rectifold._engines.contract import Proposal
 from rectifold._engines.threads import scratch
 
@@ -54,6 +55,16 @@ def settle_few(
             return *neighbours, counts
     # The sample itself is excluded by index, never by position: a duplicate at distance
     # zero may come before it.
+    if proposal.distances is None and _no_zeros(points, queries):
+        found = compiled.settle(
+            (points if queries is None else queries).values,
+            points.values,
+            str(points.metric),
+            *(proposal.rows, proposal.offsets, proposal.candidates, k, NO_NEIGHBOUR),
+            itself=queries is None,
+        )
+        if found is not None:
+            return found
     owner, other = np.repeat(np.arange(len(counts)), counts), proposal.candidates
     foreign = other != proposal.rows[owner] if queries is None else slice(None)
     owner, other = owner[foreign], other[foreign]
@@ -93,6 +104,11 @@ def settle_few(
     chosen = chosen[:, :k]
     distances = np.take_along_axis(table, chosen, axis=1)
     return np.take_along_axis(indices, chosen, axis=1), distances, counts
+
+
+def _no_zeros(*points: Points | None) -> bool:
+    """Return whether no point is a zero vector, which has no direction."""
+    return all(one is None or one.zero is None for one in points)
 
 
 def _is_settled(rows: Ints | None, indices: Ints, distances: Floats) -> bool:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from rectifold._core.utils import Bools, Floats, Ints
+from rectifold._engines.compiled import CERTIFIED, UNDECIDED, CompiledFrame
 from rectifold._engines.exact.index import LeafIndex, SearchState
 from rectifold._engines.exact.leaves import EMPTY, visits
 from rectifold._engines.exact.products import Frame
@@ -33,7 +34,7 @@ MANY = 0.1
 def certify(index: LeafIndex, k: int, state: SearchState, workers: Workers) -> Iterator[Ints]:
     """Yield the places of points that hold a certificate, and update `state`."""
     frame, weights = index.frame, index.weights
-    certifier = _Certifier(frame, weights, k, index.ceiling)
+    certifier = _certifier(index, k)
     undecided: list[Ints] = []
     enemies: list[Floats] = []
     for chunk in workers.map(certifier.compare_leaves, certifier.chunks()):
@@ -44,7 +45,7 @@ def certify(index: LeafIndex, k: int, state: SearchState, workers: Workers) -> I
         undecided.append(chunk.places[chunk.undecided])
         enemies.append(chunk.nearest_enemy[chunk.undecided])
     left, nearest = np.concatenate(undecided), np.concatenate(enemies)
-    n_leaves = FIRST
+    n_leaves = certifier.first_round
     while len(left):
         tasks = [(left[part], nearest[part], n_leaves) for part in _split_by_class(frame, left)]
         # Every round starts from zero, since a leaf counted in two rounds would prove nothing.
@@ -77,7 +78,7 @@ class Trial:
 
 def trial(index: LeafIndex, k: int, workers: Workers) -> Trial:
     """Try certificates on a few chunks spread over the table."""
-    certifier = _Certifier(index.frame, index.weights, k, index.ceiling)
+    certifier = _certifier(index, k)
     chunks = list(certifier.chunks())
     count = min(len(chunks), max(LEAST_TRIED, min(TRIED, len(chunks) // 32)))
     some = ((np.arange(count) + 0.5) / count * len(chunks)).astype(np.intp)
@@ -111,6 +112,11 @@ class _Certifier:
     weights: Ints
     k: int
     ceiling: float
+
+    @property
+    def first_round(self) -> int:
+        """Return the number of leaves of their own class that undecided points are compared with."""
+        return FIRST
 
     def chunks(self) -> Iterator[slice]:
         """Yield slices of consecutive leaves of one class."""
@@ -184,6 +190,47 @@ class _Certifier:
             np.maximum.at(highest, visit.queries, products.max(axis=2))
             pairs += products.size
         return self.frame.at_least(highest[:-1], places), pairs
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _CompiledCertifier(_Certifier):
+    compiled: CompiledFrame
+
+    @property
+    def first_round(self) -> int:
+        # `compare_leaves` has compared them with `FIRST` leaves already.
+        return FIRST * GROWTH
+
+    def compare_leaves(self, leaves: slice) -> _Chunk:
+        size = self.frame.leaves.size
+        bounds, nearest, state, pairs = self.compiled.certify(
+            leaves, self.k, self.ceiling, FIRST, GLANCE
+        )
+        real = np.flatnonzero(
+            self.frame.leaves.order[leaves.start * size : leaves.stop * size] != EMPTY
+        )
+        state = state[real]
+        return _Chunk(
+            leaves.start * size + real,
+            bounds[real],
+            state == CERTIFIED,
+            state == UNDECIDED,
+            nearest[real],
+            pairs,
+        )
+
+    def count_friends(self, task: tuple[Ints, Floats, int]) -> tuple[Bools, int]:
+        places, nearest, number = task
+        which = self.frame.leaves.of(self.frame.leaves.labels[places[0] // self.frame.leaves.size])
+        counts, pairs = self.compiled.count_nearer(places, nearest, which, self.k, number)
+        return counts > self.k, pairs
+
+
+def _certifier(index: LeafIndex, k: int) -> _Certifier:
+    compiled = CompiledFrame.of(index.frame, index.weights)
+    if compiled is None:
+        return _Certifier(index.frame, index.weights, k, index.ceiling)
+    return _CompiledCertifier(index.frame, index.weights, k, index.ceiling, compiled)
 
 
 def count_nearer(

@@ -11,6 +11,7 @@ from scipy import sparse
 from scipy.spatial import cKDTree
 
 from rectifold._core.utils import Floats, Ints
+from rectifold._engines.compiled import CompiledFrame
 from rectifold._engines.contract import N_CHECKED, N_TUNED, TimeEstimate
 from rectifold._engines.exact import costs, leaf_search, tree
 from rectifold._engines.exact.index import LeafIndex
@@ -58,7 +59,9 @@ def price(
     n, d = values.shape if targets is None else (len(targets), values.shape[1])
     n_leaves = frame.leaves.n if which is None else len(which)
     bound = costs.by_products(len(places), n_leaves, n, d)
-    tree_pays = not sparse.issparse(values) and costs.worth_a_trial(n, d, min(bound, most))
+    # Compiled searches of leaves are faster than trees.
+    compiled = CompiledFrame.of(frame, index.weights) is not None
+    tree_pays = not sparse.issparse(values) and not compiled and costs.worth_a_trial(n, d, min(bound, most))
     if not tree_pays and most == np.inf and bound < _WORTH_TIMING:
         # There is one way, and it is short: a rough estimate is enough.
         return Price(bound)

@@ -1,11 +1,12 @@
 """Exact search through all leaves that can hold a neighbour."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from rectifold._core.utils import Bools, Floats, Ints
+from rectifold._engines.compiled import CompiledFrame, Crowded
 from rectifold._engines.exact.index import LeafIndex
 from rectifold._engines.exact.leaves import paired_visits, visits
 from rectifold._engines.exact.products import Frame
@@ -43,15 +44,19 @@ def search(
     *,
     which: Ints | None = None,
     tight: bool = False,
+    direct: bool = False,
 ) -> Iterator[Candidates]:
     """Yield the points that can hold one of the k nearest samples, once for every query.
 
     Queries `places` are ascending; `bounds` are upper bounds of the squared distance of their k-th
     nearest sample. Only the leaves `which` are searched, all by default. `tight` means that finite
-    bounds need no tightening first.
+    bounds need no tightening first; `direct` that compiled searches compare points by differences.
     """
     which = np.arange(index.frame.leaves.n) if which is None else which
+    compiled = CompiledFrame.of(index.frame, index.weights, direct=direct)
     searcher = Searcher(index.frame, index.weights, k, which, tight)
+    if compiled is not None:
+        searcher = CompiledSearcher(index.frame, index.weights, k, which, tight, compiled=compiled)
     coarse: list[tuple[Ints, Floats]] = []
     # Independent of the number of workers, on which results must not depend.
     count = max(-(-len(places) // _QUERIES), min(4, -(-len(places) // 300)))
@@ -60,10 +65,16 @@ def search(
         yield from candidates
         coarse.append(unresolved)
     again = np.concatenate([some for some, _ in coarse])
-    if len(again):
-        tighter = np.concatenate([bound for _, bound in coarse])
-        finer = replace(index, frame=index.frame.finer())
-        yield from search(finer, k, again, tighter, workers, which=which, tight=tight)
+    if not len(again):
+        return
+    tighter = np.concatenate([bound for _, bound in coarse])
+    if compiled is not None and not compiled.direct:
+        yield from search(
+            index, k, again, tighter, workers, which=which, tight=tight, direct=True
+        )
+        return
+    finer = replace(index, frame=index.frame.finer())
+    yield from search(finer, k, again, tighter, workers, which=which, tight=tight)
 
 
 def estimate(
@@ -209,6 +220,26 @@ class Searcher:
         keep = squares <= most[owner]
         owner, neighbours = owner[keep], neighbours[keep]
         return Candidates(places, _offsets(owner, len(places)), neighbours, pairs)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CompiledSearcher(Searcher):
+    """The same in the compiled library."""
+
+    compiled: CompiledFrame = field(kw_only=True)
+
+    def __call__(self, task: tuple[Ints, Floats]) -> tuple[list[Candidates], tuple[Ints, Floats]]:
+        """Return candidates, and the queries for which rounding is too coarse, with bounds."""
+        places, bounds = task
+        try:
+            bounds, coarse, offsets, near, pairs = self.compiled.search(
+                places, bounds, self.which, self.wanted
+            )
+        except Crowded:
+            return Searcher(self.frame, self.weights, self.k, self.which, self.tight)(task)
+        fine = ~coarse
+        offsets = np.append(offsets[:-1][fine], offsets[-1])
+        return [Candidates(places[fine], offsets, near, pairs)], (places[coarse], bounds[coarse])
 
 
 def _offsets(owner: Ints, n: int) -> Ints:
