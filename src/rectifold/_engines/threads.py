@@ -127,6 +127,11 @@ class Workers:
             yield waiting.popleft().result()
 
 
+    def over(self, work: Callable[[slice], Result], n: int, step: int) -> list[Result]:
+        """Return the results for consecutive slices of n items."""
+        return list(self.map(work, (slice(at, min(at + step, n)) for at in range(0, n, step))))
+
+
 def scratch(name: str, shape: tuple[int, ...], dtype: Any) -> Any:
     """Return an uninitialised array, valid until this thread asks for `name` again.
 

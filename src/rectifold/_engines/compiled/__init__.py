@@ -7,7 +7,7 @@ same distances to the last bit.
 
 import ctypes
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -28,7 +28,7 @@ _CROWDED = -2
 #: That of search.h.
 _VERSION = 1
 #: Points of more columns are multiplied, which takes half the time of differences.
-_DIRECT = 48
+_DIRECT = 64
 #: Weights of points are counted up to this number, far above any number of neighbours.
 _MOST = 1 << 20
 
@@ -113,6 +113,18 @@ class Crowded(Exception):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Near:
+    """What a search has found."""
+
+    numbers: Ints
+    #: Upper bounds of the squared distances of the farthest neighbours.
+    bounds: Floats
+    #: The places near ``numbers[i]`` are ``places[offsets[i]:offsets[i + 1]]``.
+    offsets: Ints
+    places: Ints
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class CompiledFrame:
     """Points in leaves in the form in which the library reads them."""
 
@@ -124,12 +136,10 @@ class CompiledFrame:
     structure: _Frame
 
     @classmethod
-    def of(
-        cls, frame: "Frame", weights: Ints, *, direct: bool = False
-    ) -> "CompiledFrame | None":
+    def of(cls, frame: "Frame", weights: Ints) -> "CompiledFrame | None":
         """Return the frame in that form; None if it has another one or nothing is compiled.
 
-        Points of few columns are compared by differences, others only if `direct`.
+        Points of few columns are compared by differences, others by products.
         """
         if not isinstance(frame.stored, np.ndarray) or frame.dtype != np.float32:
             return None
@@ -137,7 +147,7 @@ class CompiledFrame:
         if found is None:
             return None
         leaves, m = frame.leaves, frame.leaves.balls.shape[1] - 3
-        margin = ball_margin(m)
+        d, margin = frame.stored.shape[1] - 2, ball_margin(m)
         centres = np.ascontiguousarray(leaves.balls[:, :m].T) / np.float32(2)
         radii = leaves.balls[:, m + 2] / np.float32(2) * np.float32(1 + margin)
         arrays = (
@@ -146,16 +156,22 @@ class CompiledFrame:
             np.ascontiguousarray(leaves.order, dtype=np.int64),
         )
         values, rounding = frame.coordinates.values, frame.rounding
-        direct = direct or frame.stored.shape[1] - 2 <= _DIRECT
-        relative, squares = (DIRECT, DIRECT_SQUARES) if direct else (4 * rounding.relative,) * 2
         structure = _Frame(
             *(array.ctypes.data for array in arrays),
-            *(_address(values), values.dtype == np.float32, frame.coordinates.exponent, direct),
-            *(leaves.n, frame.stored.shape[1] - 2, m, leaves.size),
-            *(relative, squares, rounding.absolute, rounding.reach, frame.blur),
-            *(1 - margin, 1 + margin),
+            *(_address(values), getattr(values, "dtype", None) == np.float32),
+            *(frame.coordinates.exponent, False, leaves.n, d, m, leaves.size),
+            *(4 * rounding.relative, 4 * rounding.relative, rounding.absolute, rounding.reach),
+            *(frame.blur, 1 - margin, 1 + margin),
         )
-        return cls(found, found.best_level(), frame, arrays, structure)
+        products = cls(found, found.best_level(), frame, arrays, structure)
+        return products.differences() if d <= _DIRECT else products
+
+    def differences(self) -> "CompiledFrame":
+        """Return the same points, compared by differences."""
+        structure = _Frame()
+        ctypes.pointer(structure)[0] = self.structure
+        structure.direct, structure.relative, structure.margin = True, DIRECT, DIRECT_SQUARES
+        return replace(self, structure=structure)
 
     @property
     def direct(self) -> bool:
@@ -192,7 +208,7 @@ class CompiledFrame:
         """
         counts = np.empty(len(numbers), dtype=np.int64)
         nearest, which = np.ascontiguousarray(nearest), np.ascontiguousarray(which)
-        queries, _arrays = self._queries(numbers)
+        queries, _arrays = self._queries(numbers, numbers // self.frame.leaves.size)
         pairs = self._call(
             *("count_nearer", ctypes.byref(queries), which.ctypes.data, len(which), k, most),
             *(nearest.ctypes.data, counts.ctypes.data),
@@ -201,13 +217,26 @@ class CompiledFrame:
 
     def search(
         self, numbers: Ints, bounds: Floats, which: Ints, wanted: int, groups: Ints | None = None
-    ) -> tuple[Floats, Bools, Ints, Ints, int]:
-        """Return the places that can hold the `wanted` nearest samples of some queries.
+    ) -> tuple[list[Near], Ints, Floats, int]:
+        """Find the places that can hold the `wanted` nearest samples of some queries.
 
-        `bounds` are upper bounds of their squared distances. Returned are tighter ones, which
-        queries have no places since rounding is too coarse for them, the offsets of the places of
-        each query, the places, and the number of pairs.
+        `bounds` are upper bounds of their squared distances; queries of one of `groups` are near
+        each other, by default those in one leaf. Return what was found, the queries for which
+        rounding is too coarse with tighter bounds, and the number of pairs.
         """
+        groups = numbers // self.frame.leaves.size if groups is None else groups
+        found, coarse, bounds, pairs = self._search(numbers, bounds, which, wanted, groups)
+        if not coarse.any() or self.direct:
+            return [found], numbers[coarse], bounds[coarse], pairs
+        again = self.differences()
+        finer, still, bounds, more = again._search(
+            numbers[coarse], bounds[coarse], which, wanted, groups[coarse]
+        )
+        return [found, finer], numbers[coarse][still], bounds[still], pairs + more
+
+    def _search(
+        self, numbers: Ints, bounds: Floats, which: Ints, wanted: int, groups: Ints
+    ) -> tuple[Near, Bools, Floats, int]:
         coarse = np.empty(len(numbers), dtype=np.bool_)
         bounds, which = bounds.copy(), np.ascontiguousarray(which)
         offsets = np.zeros(len(numbers) + 1, dtype=np.int64)
@@ -218,20 +247,17 @@ class CompiledFrame:
                 *("search", ctypes.byref(queries), which.ctypes.data, len(which), wanted),
                 *(bounds.ctypes.data, coarse.ctypes.data, ctypes.byref(found)),
             )
-            n = int(offsets[-1])
-            places = np.empty(n, dtype=np.intp)
-            if n:
+            places = np.empty(int(offsets[-1]), dtype=np.intp)
+            if len(places):
                 ctypes.memmove(places.ctypes.data, found.places, places.nbytes)
         finally:
             self.library.release(found.places)
-        return bounds, coarse, offsets, places, pairs
+        # Those that are too coarse have no places.
+        offsets = np.append(offsets[:-1][~coarse], offsets[-1])
+        return Near(numbers[~coarse], bounds[~coarse], offsets, places), coarse, bounds, pairs
 
-    def _queries(
-        self, numbers: Ints, groups: Ints | None = None
-    ) -> tuple[_Queries, tuple[Any, ...]]:
-        side = self.frame.side
-        # Those among the points are near each other if they share a leaf.
-        groups = np.ascontiguousarray(numbers // self.frame.leaves.size if groups is None else groups)
+    def _queries(self, numbers: Ints, groups: Ints) -> tuple[_Queries, tuple[Any, ...]]:
+        side, groups = self.frame.side, np.ascontiguousarray(groups)
         points = np.ascontiguousarray(side.points(numbers, np.dtype(np.float32)))
         squares = side.squares[numbers]
         sketch = None if side.plain else side.sketch.take(numbers, axis=0)
@@ -283,8 +309,3 @@ def settle(
         *(indices.ctypes.data, distances.ctypes.data, counts.ctypes.data),
     )
     return indices, distances, counts
-
-
-def mask_of(state: Ints, value: int) -> Bools:
-    """Return which points have a state."""
-    return np.asarray(state == value)

@@ -987,6 +987,11 @@ static int64_t visit(const Frame *frame, const Queries *queries, int64_t from, S
                 list->least = possibly(frame, list->bound, block->squares[row]);
             }
         }
+        list->coarse = !exactly && 20 * margin_of(frame, block->squares[row]) >= list->bound;
+        if (list->coarse) {
+            radii[row] = -1;
+            continue;
+        }
         const float least = list->least;
         for (int64_t part = 0; part < size; part += 16) {
             if (largest(line + part, 16) < least)
@@ -1002,8 +1007,7 @@ static int64_t visit(const Frame *frame, const Queries *queries, int64_t from, S
             if (list->n > CROWD)
                 return CROWDED;
         }
-        list->coarse = !exactly && 20 * margin_of(frame, block->squares[row]) >= list->bound;
-        radii[row] = list->coarse ? -1 : radius(frame, list->bound, block->squares[row]);
+        radii[row] = radius(frame, list->bound, block->squares[row]);
     }
     return near * size;
 }

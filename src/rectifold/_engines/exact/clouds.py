@@ -12,6 +12,8 @@ from scipy import sparse
 
 from rectifold._core.utils import Floats, Ints, Matrix
 from rectifold._engines.contract import Answer, Certified, CheckSample, PairCount, Proposal
+from rectifold._engines.exact.coordinates import column_ranges
+from rectifold._engines.threads import Workers
 
 #: Smaller tables are searched as they are.
 SMALL = 2_000
@@ -59,10 +61,10 @@ class Cloud:
 
 
 def search_apart(
-    values: Matrix, labels: Ints, k: int, ceiling: float, among: Search
+    values: Matrix, labels: Ints, k: int, ceiling: float, among: Search, workers: Workers
 ) -> Iterator[Answer]:
     """Yield the answers of a search in every cloud, and those for clouds of k points or fewer."""
-    clouds = find_clouds(values, k)
+    clouds = find_clouds(values, k, workers)
     if len(clouds) == 1:
         yield from among(values, labels, ceiling)
         return
@@ -74,11 +76,13 @@ def search_apart(
         # Slightly reduced, so that rounding can't make a point at that distance look nearer.
         bound = min(ceiling, nearest * nearest * (1 - 1e-6))
         # It may have clouds within, nearer to each other.
-        for answer in search_apart(values[cloud.rows], labels[cloud.rows], k, bound, among):
+        for answer in search_apart(
+            values[cloud.rows], labels[cloud.rows], k, bound, among, workers
+        ):
             yield _translated(answer, cloud.rows)
 
 
-def find_clouds(values: Matrix, k: int) -> list[Cloud]:
+def find_clouds(values: Matrix, k: int, workers: Workers) -> list[Cloud]:
     """Return clouds that are far apart; one cloud with all points if there are none.
 
     Points in a cloud of more than k have all neighbours in it: its diagonal is smaller than the
@@ -87,7 +91,8 @@ def find_clouds(values: Matrix, k: int) -> list[Cloud]:
     n = values.shape[0]
     if sparse.issparse(values) or n < SMALL:
         return [Cloud(np.arange(n), np.empty(0), np.empty(0))]
-    whole = Cloud.of(values, np.arange(n))
+    low, high = (side.astype(float) for side in column_ranges(values, workers))
+    whole = Cloud(np.arange(n), low, high)
     some = np.random.default_rng(0).integers(n, size=_SAMPLE)
     sample = np.vstack([values[some], whole.low, whole.high]).astype(float)
     ordered = np.sort(sample, axis=0)

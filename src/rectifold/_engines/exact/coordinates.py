@@ -6,6 +6,7 @@ import numpy as np
 from scipy import sparse
 
 from rectifold._core.utils import Floats, Ints, Matrix
+from rectifold._engines.threads import Workers
 
 #: Points per block.
 ROWS = 8192
@@ -75,7 +76,17 @@ def stays_sparse(values: Matrix) -> bool:
     return bool(values.nnz < _DENSITY * values.shape[0] * values.shape[1])
 
 
-def fit_coordinates(values: Matrix, *, unit_length: bool) -> Coordinates:
+def column_ranges(values: Floats, workers: Workers) -> tuple[Floats, Floats]:
+    """Return the smallest and the largest value of each column."""
+
+    def ranges(rows: slice) -> tuple[Floats, Floats]:
+        return values[rows].min(axis=0), values[rows].max(axis=0)
+
+    low, high = zip(*workers.over(ranges, len(values), ROWS), strict=True)
+    return np.minimum.reduce(low), np.maximum.reduce(high)
+
+
+def fit_coordinates(values: Matrix, workers: Workers, *, unit_length: bool) -> Coordinates:
     """Choose centre and scale; points of length one, and sparse ones, need no centre."""
     n = values.shape[0]
     centre = None
@@ -87,7 +98,8 @@ def fit_coordinates(values: Matrix, *, unit_length: bool) -> Coordinates:
     if centre is None:
         largest = max(values.max(), -values.min())
     else:
-        largest = max((values.max(axis=0) - centre).max(), (centre - values.min(axis=0)).max())
+        low, high = column_ranges(values, workers)
+        largest = max((high - centre).max(), (centre - low).max())
     exponent = int(np.clip(LARGEST - np.frexp(largest)[1], -1000, 1000))
     return Coordinates(values, centre, exponent, stays_sparse(values))
 
@@ -107,7 +119,7 @@ class Sketch:
     basis: Floats | None
 
 
-def sketch(coordinates: Coordinates, *, projected: bool = True) -> Sketch:
+def sketch(coordinates: Coordinates, workers: Workers, *, projected: bool = True) -> Sketch:
     """Return the sketch of all points.
 
     Points of few columns are their own sketch. Others are projected on an orthonormal basis, which
@@ -115,19 +127,23 @@ def sketch(coordinates: Coordinates, *, projected: bool = True) -> Sketch:
     """
     d = coordinates.values.shape[1]
     if d <= WIDE and not sparse.issparse(coordinates.values):
-        return sketch_with(None, coordinates)
-    return sketch_with(_basis(coordinates, min(PROJECTIONS, d) if projected else 0), coordinates)
+        return sketch_with(None, coordinates, workers)
+    basis = _basis(coordinates, min(PROJECTIONS, d) if projected else 0)
+    return sketch_with(basis, coordinates, workers)
 
 
-def sketch_with(basis: Floats | None, coordinates: Coordinates) -> Sketch:
+def sketch_with(basis: Floats | None, coordinates: Coordinates, workers: Workers) -> Sketch:
     """Return the sketch of all points for the basis of another, None if that is plain."""
     n, d = coordinates.values.shape
     count = d if basis is None else basis.shape[1]
     points, squares = np.empty((n, count), dtype=np.float32), np.empty(n)
-    for at in range(0, n, ROWS):
-        some = coordinates.of(np.arange(at, min(at + ROWS, n)), np.dtype(np.float32))
-        squares[at : at + ROWS] = squared_lengths(some)
-        points[at : at + ROWS] = some if basis is None else some @ basis
+
+    def fill(rows: slice) -> None:
+        some = coordinates.of(np.arange(rows.start, rows.stop), np.dtype(np.float32))
+        squares[rows] = squared_lengths(some)
+        points[rows] = some if basis is None else some @ basis
+
+    workers.over(fill, n, ROWS)
     blur = blur_of(d, None if basis is None else count)
     return Sketch(points, basis is None, squares, blur, basis)
 

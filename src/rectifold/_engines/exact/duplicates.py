@@ -12,6 +12,7 @@ from rectifold._core.summation import sum_columns
 from rectifold._core.utils import Floats, Ints, Matrix
 from rectifold._engines.contract import Proposal
 from rectifold._engines.settle import settle_few
+from rectifold._engines.threads import Workers
 
 #: Samples per block when keys are computed: a block fits a core's cache.
 _ROWS = 4096
@@ -155,18 +156,24 @@ class Groups:
             yield Proposal(queries[begin:end], some, candidates[first:last])
 
 
-def group(values: Matrix) -> Groups:
+def group(values: Matrix, workers: Workers) -> Groups:
     """Group equal samples."""
     n = values.shape[0]
-    key = _keys(values)
+    key = _keys(values, workers)
     members = np.argsort(key, kind="stable")
     ordered = key[members]
     alike = np.flatnonzero(ordered[1:] == ordered[:-1])
-    left, right = values[members[alike]], values[members[alike + 1]]
     if sparse.issparse(values):
+        left, right = values[members[alike]], values[members[alike + 1]]
         equal = np.asarray(abs(left - right).sum(axis=1)).ravel() == 0
     else:
-        equal = (left == right).all(axis=1)
+        equal = np.empty(len(alike), dtype=bool)
+
+        def compare(some: slice) -> None:
+            left = values[members[alike[some]]]
+            equal[some] = (left == values[members[alike[some] + 1]]).all(axis=1)
+
+        workers.over(compare, len(alike), _ROWS)
     begins = np.ones(n, dtype=bool)
     begins[alike[equal] + 1] = False
     starts = np.flatnonzero(begins)
@@ -174,7 +181,15 @@ def group(values: Matrix) -> Groups:
         every = np.arange(n)
         return Groups(values, every, every, np.ones(n, dtype=np.intp))
     counts = np.diff(np.append(starts, n))
-    return Groups(values[members[starts]], members, starts, counts)
+    if sparse.issparse(values):
+        return Groups(values[members[starts]], members, starts, counts)
+    distinct = np.empty((len(starts), values.shape[1]), dtype=values.dtype)
+
+    def copy(some: slice) -> None:
+        values.take(members[starts[some]], axis=0, out=distinct[some], mode="clip")
+
+    workers.over(copy, len(starts), _ROWS)
+    return Groups(distinct, members, starts, counts)
 
 
 def ranges(starts: Ints, lengths: Ints) -> Ints:
@@ -183,7 +198,7 @@ def ranges(starts: Ints, lengths: Ints) -> Ints:
     return np.repeat(starts - begins, lengths) + np.arange(lengths.sum(), dtype=np.intp)
 
 
-def _keys(values: Matrix) -> Floats:
+def _keys(values: Matrix, workers: Workers) -> Floats:
     # Equal samples have equal keys, since all go through the same operations in the same order.
     # Unequal samples rarely do; if so, they may come between equal ones and split a group in two.
     # A point can therefore have others at distance zero.
@@ -192,7 +207,10 @@ def _keys(values: Matrix) -> Floats:
     if sparse.issparse(values):
         return np.asarray(values @ factors)
     key = np.empty(n)
-    for at in range(0, n, _ROWS):
-        block = np.multiply(values[at : at + _ROWS].T, factors[:, None], order="C")
-        key[at : at + _ROWS] = sum_columns(block, block.shape[1])
+
+    def fill(rows: slice) -> None:
+        block = np.multiply(values[rows].T, factors[:, None], order="C")
+        key[rows] = sum_columns(block, block.shape[1])
+
+    workers.over(fill, n, _ROWS)
     return key

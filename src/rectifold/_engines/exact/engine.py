@@ -6,7 +6,13 @@ import numpy as np
 
 from rectifold._core.space import Points
 from rectifold._core.utils import Bools, Floats, Ints, Matrix
-from rectifold._engines.contract import Answer, Certified, PairCount, Proposal
+from rectifold._engines.contract import (
+    Answer,
+    Certified,
+    PairCount,
+    Proposal,
+    sorted_proposal,
+)
 from rectifold._engines.exact import leaf_search, pairwise, tree
 from rectifold._engines.exact.certificates import certify, count_nearer
 from rectifold._engines.exact.clouds import search_apart
@@ -20,7 +26,7 @@ from rectifold._engines.exact.index import (
     build_target_index,
 )
 from rectifold._engines.exact.leaf_search import Candidates
-from rectifold._engines.settle import squared
+from rectifold._engines.settle import settle, squared
 from rectifold._engines.threads import Workers
 from rectifold._engines.zero_vectors import search_nonzero, search_targets
 
@@ -69,7 +75,7 @@ def _with_index(
             return use(index, k, workers)
 
         def apart(values: Matrix, labels: Ints, ceiling: float) -> Iterator[Answer]:
-            return search_apart(values, labels, k, ceiling, among)
+            return search_apart(values, labels, k, ceiling, among, workers)
 
         yield from search_nonzero(points, labels, k, apart if in_clouds and not cosine else among)
 
@@ -244,15 +250,25 @@ def search_uncertified(
     best = price(index, k, left, bounds)
     yield from estimate_time(index, k, left, bounds, best, workers)
     if best.tree is None:
-        for candidates in leaf_search.search(index, k, left, bounds, workers):
+        found = leaf_search.search(index, k, left, bounds, workers)
+        # Each thread settles what it has found.
+        for candidates, proposals in workers.map(lambda one: (one, _settled(index, one, k)), found):
             yield PairCount(candidates.pairs)
-            yield from _expanded(index, candidates, k)
+            yield from proposals
         return
     yield PairCount(int(best.visited * len(left)))
     points = np.sort(index.frame.leaves.order[left])
     queries = groups.values[points]
     for some, offsets, near in tree.search(best.tree, groups.counts, k, queries, workers.jobs):
         yield from groups.expand(points[some], offsets, near, k, index.samples)
+
+
+def _settled(index: LeafIndex, candidates: Candidates, k: int) -> list[Proposal]:
+    """Return proposals with sorted neighbours and their distances."""
+    return [
+        sorted_proposal(proposal.rows, *settle(index.samples, proposal, k))
+        for proposal in _expanded(index, candidates, k)
+    ]
 
 
 def _expanded(index: LeafIndex, candidates: Candidates, k: int) -> Iterator[Proposal]:

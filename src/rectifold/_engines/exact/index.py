@@ -74,7 +74,7 @@ def build_index(
 
     See `LeafIndex.ceiling` and, for `farthest`, `products.build`.
     """
-    groups = group(samples.values)
+    groups = group(samples.values, workers)
     size = costs.leaf_size(len(groups.counts), k, sparse=stays_sparse(groups.values))
     # A class that would leave most slots of its leaf empty gets none.
     classes = groups.classes(labels, least=1 if size is None else size // 8)
@@ -92,7 +92,7 @@ def build_target_index(samples: Points, targets: Bools, k: int, workers: Workers
     These leaves are of class `TARGET`, and weights count target samples only. Even the points of
     small tables are partitioned.
     """
-    groups = group(samples.values)
+    groups = group(samples.values, workers)
     counts = np.add.reduceat(targets[groups.members].astype(np.intp), groups.starts)
     classes = np.where(counts > 0, TARGET, OTHER)
     size = costs.slots(len(groups.counts), k, sparse=stays_sparse(groups.values))

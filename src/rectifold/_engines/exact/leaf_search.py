@@ -44,16 +44,15 @@ def search(
     *,
     which: Ints | None = None,
     tight: bool = False,
-    direct: bool = False,
 ) -> Iterator[Candidates]:
     """Yield the points that can hold one of the k nearest samples, once for every query.
 
     Queries `places` are ascending; `bounds` are upper bounds of the squared distance of their k-th
     nearest sample. Only the leaves `which` are searched, all by default. `tight` means that finite
-    bounds need no tightening first; `direct` that compiled searches compare points by differences.
+    bounds need no tightening first.
     """
     which = np.arange(index.frame.leaves.n) if which is None else which
-    compiled = CompiledFrame.of(index.frame, index.weights, direct=direct)
+    compiled = CompiledFrame.of(index.frame, index.weights)
     searcher = Searcher(index.frame, index.weights, k, which, tight)
     if compiled is not None:
         searcher = CompiledSearcher(index.frame, index.weights, k, which, tight, compiled=compiled)
@@ -65,16 +64,10 @@ def search(
         yield from candidates
         coarse.append(unresolved)
     again = np.concatenate([some for some, _ in coarse])
-    if not len(again):
-        return
-    tighter = np.concatenate([bound for _, bound in coarse])
-    if compiled is not None and not compiled.direct:
-        yield from search(
-            index, k, again, tighter, workers, which=which, tight=tight, direct=True
-        )
-        return
-    finer = replace(index, frame=index.frame.finer())
-    yield from search(finer, k, again, tighter, workers, which=which, tight=tight)
+    if len(again):
+        tighter = np.concatenate([bound for _, bound in coarse])
+        finer = replace(index, frame=index.frame.finer())
+        yield from search(finer, k, again, tighter, workers, which=which, tight=tight)
 
 
 def estimate(
@@ -232,14 +225,12 @@ class CompiledSearcher(Searcher):
         """Return candidates, and the queries for which rounding is too coarse, with bounds."""
         places, bounds = task
         try:
-            bounds, coarse, offsets, near, pairs = self.compiled.search(
-                places, bounds, self.which, self.wanted
-            )
+            found, *coarse, pairs = self.compiled.search(places, bounds, self.which, self.wanted)
         except Crowded:
             return Searcher(self.frame, self.weights, self.k, self.which, self.tight)(task)
-        fine = ~coarse
-        offsets = np.append(offsets[:-1][fine], offsets[-1])
-        return [Candidates(places[fine], offsets, near, pairs)], (places[coarse], bounds[coarse])
+        candidates = [Candidates(one.numbers, one.offsets, one.places, 0) for one in found]
+        candidates[0] = replace(candidates[0], pairs=pairs)
+        return candidates, (coarse[0], coarse[1])
 
 
 def _offsets(owner: Ints, n: int) -> Ints:

@@ -171,22 +171,18 @@ def partition(sketch: Floats, blur: Floats, classes: Ints, size: int, workers: W
     the data, and all nodes of a level are split by the same few operations. Unused slots are
     spread over the leaves. `blur` is how far rounding can have moved each point of `sketch`.
     """
-    order, labels, arranged, balls = [], [], [], []
     by_class = np.argsort(classes, kind="stable")
-    for members in np.split(by_class, np.flatnonzero(np.diff(classes[by_class])) + 1):
-        places, points = _arranged(sketch, members, size, workers)
-        moved = np.where(places == EMPTY, 0.0, blur[places]).reshape(-1, size).max(axis=1)
-        balls.append(_balls(points.reshape(-1, size, sketch.shape[1]), moved))
-        order.append(places)
-        arranged.append(points)
-        labels.append(np.full(len(places) // size, classes[members[0]]))
-    return Leaves(
-        size,
-        np.concatenate(order),
-        np.concatenate(labels),
-        np.concatenate(arranged),
-        np.concatenate(balls),
-    )
+    groups = np.split(by_class, np.flatnonzero(np.diff(classes[by_class])) + 1)
+    slots = [parts * 2**levels * size for parts, levels in (plan(len(one), size) for one in groups)]
+    ends = np.cumsum(slots)
+    order = np.empty(ends[-1], dtype=np.intp)
+    points = np.empty((len(order), sketch.shape[1]), dtype=sketch.dtype)
+    for members, begin, end in zip(groups, ends - slots, ends, strict=True):
+        _arrange(sketch, members, size, order[begin:end], points[begin:end], workers)
+    labels = np.repeat([classes[members[0]] for members in groups], np.divide(slots, size).astype(int))
+    moved = np.where(order == EMPTY, 0.0, blur[order]).reshape(-1, size).max(axis=1)
+    balls = _balls(points.reshape(-1, size, sketch.shape[1]), moved, workers)
+    return Leaves(size, order, labels, points, balls)
 
 
 def plan(points: int, size: int) -> tuple[int, int]:
@@ -196,18 +192,33 @@ def plan(points: int, size: int) -> tuple[int, int]:
     return -(-leaves // 2**levels), levels
 
 
-def _arranged(sketch: Floats, members: Ints, size: int, workers: Workers) -> tuple[Ints, Floats]:
-    """Return the points of one class in the order of leaves, by index and by sketch."""
+def _arrange(
+    sketch: Floats, members: Ints, size: int, order: Ints, points: Floats, workers: Workers
+) -> None:
+    """Write the points of one class in the order of leaves, by index and by sketch."""
     rng = np.random.default_rng(len(members))
     parts, levels = plan(len(members), size)
-    slots = parts * 2**levels * size
+    n, slots = len(members), len(order)
     # Unused slots get copies of random points, which spreads them, and are then marked as empty.
-    n = len(members)
-    order = np.concatenate((members, members[rng.integers(0, n, slots - n)]))
-    points = sketch[order]
-    order[n:] = EMPTY
+    chosen = np.concatenate((members, members[rng.integers(0, n, slots - n)]))
+    places = np.arange(slots)
     if parts > 1:
-        _split(points[None], order[None], parts, 1, rng)
+        sample = sketch.take(chosen[rng.integers(0, slots, _SAMPLE)], axis=0)
+        direction = _directions(sample[None], 1, rng)[0]
+        line = np.empty(slots, dtype=sketch.dtype)
+
+        def project(some: slice) -> None:
+            line[some] = (sketch.take(chosen[some], axis=0) @ direction)[:, 0]
+
+        workers.over(project, slots, _POINTS)
+        places = np.argpartition(line, [slots * part // parts for part in range(1, parts)])
+
+    def gather(some: slice) -> None:
+        sketch.take(chosen[places[some]], axis=0, out=points[some], mode="clip")
+
+    workers.over(gather, slots, _POINTS)
+    chosen[n:] = EMPTY
+    order[:] = chosen[places]
     nodes = parts
     while levels:
         count = min(levels, 2)
@@ -215,27 +226,25 @@ def _arranged(sketch: Floats, members: Ints, size: int, workers: Workers) -> tup
         step = max(1, _POINTS // places.shape[1])
         starts = range(0, nodes, step)
         tasks = [
-            (blocks[at : at + step], places[at : at + step], 2, count, own)
+            (blocks[at : at + step], places[at : at + step], count, own)
             for at, own in zip(starts, rng.spawn(len(starts)), strict=True)
         ]
         for _ in workers.map(lambda task: _split(*task), tasks):
             pass
         nodes, levels = nodes * 2**count, levels - count
-    return order, points
 
 
-def _split(blocks: Floats, places: Ints, parts: int, count: int, rng: np.random.Generator) -> None:
-    """Split each block into equal parts along its first `count` directions, in place."""
+def _split(blocks: Floats, places: Ints, count: int, rng: np.random.Generator) -> None:
+    """Halve each block along each of its first `count` directions, in place."""
     number, n, _ = blocks.shape
     scores = blocks @ _directions(blocks, count, rng)
     order = np.broadcast_to(np.arange(n), (number, n))
     length = n
     for direction in range(count):
         line = np.take_along_axis(scores[:, :, direction], order, axis=1).reshape(-1, length)
-        cuts = [length * part // parts for part in range(1, parts)]
-        chosen = np.argpartition(line, cuts, axis=1)
+        chosen = np.argpartition(line, length // 2, axis=1)
         order = np.take_along_axis(order.reshape(-1, length), chosen, axis=1).reshape(number, n)
-        length //= parts
+        length //= 2
     places[:] = np.take_along_axis(places, order, axis=1)
     for block, moved in zip(blocks, order, strict=True):
         block[:] = block[moved]
@@ -262,17 +271,19 @@ def _directions(blocks: Floats, count: int, rng: np.random.Generator) -> Floats:
     return np.asarray(basis)
 
 
-def _balls(leaves: Floats, blur: Floats) -> Floats:
+def _balls(leaves: Floats, blur: Floats, workers: Workers) -> Floats:
     """Return `Leaves.balls`, from the centre and the radius of each leaf."""
     number, _, m = leaves.shape
-    centres = leaves.mean(axis=1)
+    centres = np.empty((number, m), dtype=leaves.dtype)
     radii = np.empty(number)
-    step = max(1, _POINTS // leaves.shape[1])
-    for at in range(0, number, step):
-        some = slice(at, at + step)
+
+    def measure(some: slice) -> None:
+        centres[some] = leaves[some].mean(axis=1)
         difference = leaves[some] - centres[some, None]
         squares = np.einsum("ijk,ijk->ij", difference, difference)
         radii[some] = np.sqrt(squares.max(axis=1))
+
+    workers.over(measure, number, max(1, _POINTS // leaves.shape[1]))
     # A difference is rounded once, and the sum of m squares m times; squares that
     # underflow are smaller than the last term.
     radii = (radii * (1 + ball_margin(m)) + blur) * (1 + ball_margin(m)) + 1e-18

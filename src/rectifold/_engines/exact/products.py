@@ -197,11 +197,11 @@ class Frame:
             side=side,
         )
 
-    def facing(self, coordinates: Coordinates) -> "Frame":
+    def facing(self, coordinates: Coordinates, workers: Workers) -> "Frame":
         """Return the same points for queries that are not among them."""
         terms = self.coordinates.terms(coordinates)
         bounds = replace(self.rounding, relative=relative_error(terms, False))
-        frame = replace(self, rounding=bounds, side=other_side(coordinates, self.basis))
+        frame = replace(self, rounding=bounds, side=other_side(coordinates, self.basis, workers))
         # Sparse queries can have many more entries than the points.
         return frame if self.dtype == np.float32 and frame.usable else frame.finer()
 
@@ -231,8 +231,8 @@ def build(
     """
     dtype = np.dtype(np.float32)
     d = values.shape[1]
-    coordinates = fit_coordinates(values, unit_length=unit_length)
-    drawn = sketch(coordinates, projected=size is not None)
+    coordinates = fit_coordinates(values, workers, unit_length=unit_length)
+    drawn = sketch(coordinates, workers, projected=size is not None)
     if size is None:
         leaves = one_leaf(drawn.points, classes)
     else:
@@ -262,14 +262,11 @@ def build(
         return frame
     stored = np.empty((leaves.n, d + 2, leaves.size), dtype=dtype)
     step = max(1, ROWS // leaves.size)
-    starts = range(0, leaves.n, step)
 
-    def store(at: int) -> None:
-        some = np.arange(at, min(at + step, leaves.n))
-        stored[at : at + step] = frame.in_leaves(some)
+    def store(some: slice) -> None:
+        stored[some] = frame.in_leaves(np.arange(some.start, some.stop))
 
-    for _ in workers.map(store, starts):
-        pass
+    workers.over(store, leaves.n, step)
     return replace(frame, stored=stored)
 
 

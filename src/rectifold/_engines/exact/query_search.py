@@ -9,6 +9,7 @@ from scipy.spatial import cKDTree
 
 from rectifold._core.space import Points
 from rectifold._core.utils import Bools, Floats, Ints, Matrix
+from rectifold._engines.compiled import CompiledFrame, Crowded
 from rectifold._engines.exact import tree
 from rectifold._engines.exact.duplicates import MIXED, Groups
 from rectifold._engines.exact.estimates import price
@@ -59,10 +60,11 @@ class LeafQueryIndex:
     ) -> Iterator[Agreed | Nearest]:
         """Yield the label or the neighbours of every query, all within range."""
         n = values.shape[0]
-        frame = self.frame.facing(replace(self.frame.coordinates, values=values))
         with Workers(n_jobs if n > _BATCH else 1) as workers:
+            frame = self.frame.facing(replace(self.frame.coordinates, values=values), workers)
             numbers, first = _by_leaf(frame, n, workers)
-            if certify:
+            compiled = CompiledFrame.of(frame, self.groups.counts)
+            if certify and compiled is None:
                 # All before the first search, so that queries without one are searched together.
                 glance = partial(_QuerySearch(self, frame, settle, certify).glance, first)
                 parts = []
@@ -73,14 +75,18 @@ class LeafQueryIndex:
             later: list[Ints] = []
             while len(numbers):
                 coarse = []
-                search = _QuerySearch(self, frame, settle, certify)
+                search: _QuerySearch = _QuerySearch(self, frame, settle, certify)
+                if compiled is not None:
+                    search = _CompiledQuerySearch(
+                        self, frame, settle, certify, compiled, first[:, 0]
+                    )
                 for result in workers.map(search, _tasks(numbers, workers)):
                     yield from result.found
                     coarse.append(result.coarse)
                     later.append(result.later)
                 numbers = np.concatenate(coarse)
                 if len(numbers):
-                    frame = frame.finer()
+                    frame, compiled = frame.finer(), None
             left = np.concatenate([numbers, *later])
             if len(left):
                 yield from self._search_tree(values, left, settle, workers)
@@ -142,7 +148,7 @@ def prepare(
         leaves=leaves,
         squares=None if isinstance(frame.stored, np.ndarray) else frame.squares,
     )
-    nothing = frame.facing(replace(coordinates, values=values[:0]))
+    nothing = frame.facing(replace(coordinates, values=values[:0]), workers)
     by_place = Groups(values[:0], groups.members, starts, index.weights)
     return LeafQueryIndex(nothing, by_place, index.ceiling, k, built, places)
 
@@ -278,3 +284,37 @@ class _QuerySearch:
                 hit = positive(frame.products(queries, visit)).any(axis=2)
                 struck[visit.queries[hit]] = True
         return struck[:-1]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _CompiledQuerySearch(_QuerySearch):
+    """The same in the compiled library, which searches first and looks at the labels then."""
+
+    compiled: CompiledFrame
+    #: The nearest leaf of each of all queries.
+    leaf: Ints
+
+    def __call__(self, numbers: Ints) -> _Result:
+        leaves, index = self.frame.leaves, self.index
+        try:
+            parts, coarse, _, _ = self.compiled.search(
+                *(numbers, np.full(len(numbers), np.inf), np.arange(leaves.n), index.k),
+                self.leaf[numbers],
+            )
+        except Crowded:
+            return _QuerySearch(index, self.frame, self.settle, self.certify)(numbers)
+        found: list[Agreed | Nearest] = []
+        for part in parts:
+            some, offsets, near = part.numbers, part.offsets, part.places
+            if self.certify and len(some):
+                labels = leaves.labels[near // leaves.size]
+                lowest = np.minimum.reduceat(labels, offsets[:-1])
+                agreed = (lowest == np.maximum.reduceat(labels, offsets[:-1])) & (lowest >= 0)
+                agreed &= part.bounds < index.ceiling
+                found.append(Agreed(some[agreed], lowest[agreed]))
+                lengths = np.diff(offsets)
+                near, some = near[np.repeat(~agreed, lengths)], some[~agreed]
+                offsets = np.concatenate(([0], np.cumsum(lengths[~agreed])))
+            proposals = index.groups.near_queries(some, offsets, near, index.k)
+            found += [settled(proposal, self.settle) for proposal in proposals]
+        return _Result(found, coarse, numbers[:0])

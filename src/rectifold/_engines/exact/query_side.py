@@ -14,6 +14,7 @@ from rectifold._engines.exact.coordinates import (
     squared_lengths,
 )
 from rectifold._engines.exact.leaves import EMPTY, Leaves
+from rectifold._engines.threads import Workers
 
 _DOUBLE = np.dtype(np.float64)
 
@@ -68,9 +69,9 @@ def own_side(coordinates: Coordinates, leaves: Leaves, drawn: Sketch) -> QuerySi
     )
 
 
-def other_side(coordinates: Coordinates, basis: Floats | None) -> QuerySide:
+def other_side(coordinates: Coordinates, basis: Floats | None, workers: Workers) -> QuerySide:
     """Return points that are not in the leaves as queries; `basis` is that of the leaves."""
-    drawn = sketch_with(basis, coordinates)
+    drawn = sketch_with(basis, coordinates, workers)
     rows = np.arange(len(drawn.squares))
     return QuerySide(
         coordinates,
