@@ -4,8 +4,29 @@ import numpy as np
 from scipy import sparse
 
 from rectifold._core.space import as_numbers, to_points
-from rectifold._engines import exact, search
+from rectifold._engines import compiled, exact, search
 from reference import neighbours
+
+#: Ways through the compiled library, each with the highest level of instructions.
+LEVELS = {
+    "compiled": 2,
+    "compiled products": 1,
+    "compiled differences": 0,
+    "compiled for AVX2": 1,
+    "compiled for all processors": 0,
+}
+COMPILED = tuple(LEVELS) if compiled.library() is not None else ()
+
+
+def use_compiled(method, monkeypatch):
+    """Use the compiled library in one of `LEVELS`, and NumPy for other methods."""
+    monkeypatch.setenv(compiled.SWITCH, "1" if method in LEVELS else "0")
+    if method in LEVELS:
+        level = min(LEVELS[method], compiled.library().best_level())
+        monkeypatch.setattr(compiled, "instructions", lambda: level)
+    columns = {"compiled products": 0, "compiled differences": 10**9}
+    if method in columns:
+        monkeypatch.setattr(compiled, "DIFFERENCES", columns[method])
 
 
 def read_csv(name, **options):

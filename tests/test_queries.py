@@ -17,14 +17,15 @@ from rectifold._engines.exact import coordinates, costs, products, query_search
 from rectifold._engines.exact.products import Frame
 from rectifold._engines.queries import QueryIndex
 from rectifold._engines.rounding import Rounding
-from tables import HARD, cloud
+from tables import COMPILED, HARD, cloud, use_compiled
 
 #: Ways to search, each forced for tables of any size.
-METHODS = ("one leaf", "leaves", "tree", "double", "double in leaves")
+METHODS = ("one leaf", "leaves", "tree", "double", "double in leaves", *COMPILED)
 
 
 def force(method, monkeypatch):
     """Use one way to search, whatever the size of the table."""
+    use_compiled(method, monkeypatch)
     monkeypatch.setattr(costs, "SMALL", 10**9 if method in ("one leaf", "double") else 0)
     monkeypatch.setattr(costs, "SPARSE_SMALL", costs.SMALL)
     monkeypatch.setattr(costs, "LEAF", ((np.inf, 16),))

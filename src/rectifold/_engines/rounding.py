@@ -51,8 +51,8 @@ the computed square of it, by at most (d + 4) u times itself. For r, s and t tha
 
     |s - t| <= (q + (d + 6) u) t + (1 + 1 / q) E^2,  and  E^2 <= u^2 (32 |x|^2 + 8 s).
 
-Up to 128 columns, (d + 6) u < q / 16. So all of the bounds above hold with 2 q in place of 4 c as the
-factor of distances, and 2^17.1 u^2 as that of |x|^2.
+So all of the bounds above hold with 2 q + 2 (d + 8) u in place of 4 c as the factor of distances, and
+2^17.1 u^2 as that of |x|^2.
 """
 
 from dataclasses import dataclass
@@ -60,8 +60,6 @@ from typing import Any
 
 import numpy as np
 
-#: Factors of squared distances and of squared lengths in the bounds of differences.
-DIRECT, DIRECT_SQUARES = 2.0**-11, 2.0 ** (17.1 - 48)
 #: Maximum c of useful bounds.
 _USELESS = 1 / 64
 
@@ -131,6 +129,11 @@ def relative_error(terms: int, double: bool) -> float:
     """Return the c of the bounds."""
     times, dtype = (6 * terms + 40, np.float64) if double else (4 * terms + 32, np.float32)
     return times * float(np.finfo(dtype).eps) / 2
+
+
+def of_differences(columns: int) -> tuple[float, float]:
+    """Return the factors of squared distances and of squared lengths in bounds of differences."""
+    return 2.0**-11 + (columns + 8) * float(np.finfo(np.float32).eps), 2.0 ** (17.1 - 48)
 
 
 def underflow(columns: int, exponent: int) -> float:

@@ -126,7 +126,6 @@ class Workers:
         while waiting:
             yield waiting.popleft().result()
 
-
     def over(self, work: Callable[[slice], Result], n: int, step: int) -> list[Result]:
         """Return the results for consecutive slices of n items."""
         return list(self.map(work, (slice(at, min(at + step, n)) for at in range(0, n, step))))

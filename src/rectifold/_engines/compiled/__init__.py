@@ -15,20 +15,23 @@ import numpy as np
 
 from rectifold._core.utils import Bools, Floats, Ints
 from rectifold._engines.compiled.build import FOLDER, NAME
-from rectifold._engines.rounding import DIRECT, DIRECT_SQUARES, ball_margin
+from rectifold._engines.rounding import ball_margin, of_differences
 
 if TYPE_CHECKING:
     from rectifold._engines.exact.products import Frame
 
 #: Set to 0 to use NumPy.
 SWITCH = "RECTIFOLD_COMPILED"
+#: The sizes of leaves are multiples of this.
+WIDTH = 16
 #: States of points after `certify`.
 CERTIFIED, UNDECIDED = 1, 2
 _CROWDED = -2
 #: That of search.h.
 _VERSION = 1
-#: Points of more columns are multiplied, which takes half the time of differences.
-_DIRECT = 64
+#: Up to this number of columns points are compared by differences, which are more precise than
+#: products and take twice the time.
+DIFFERENCES = 64
 #: Weights of points are counted up to this number, far above any number of neighbours.
 _MOST = 1 << 20
 
@@ -108,6 +111,11 @@ def _address(values: Any) -> int | None:
     return int(values.ctypes.data) if values.dtype in _TYPES else None
 
 
+def instructions() -> int:
+    """Return the level of instructions to use: 2 for AVX-512, 1 for AVX2, 0 for all processors."""
+    return int(library().best_level())
+
+
 class Crowded(Exception):
     """A query has so many equally near points that they do not fit into memory."""
 
@@ -141,9 +149,8 @@ class CompiledFrame:
 
         Points of few columns are compared by differences, others by products.
         """
-        if not isinstance(frame.stored, np.ndarray) or frame.dtype != np.float32:
-            return None
-        found = library()
+        usual = isinstance(frame.stored, np.ndarray) and frame.dtype == np.float32
+        found = library() if usual and frame.leaves.size % WIDTH == 0 else None
         if found is None:
             return None
         leaves, m = frame.leaves, frame.leaves.balls.shape[1] - 3
@@ -163,14 +170,15 @@ class CompiledFrame:
             *(4 * rounding.relative, 4 * rounding.relative, rounding.absolute, rounding.reach),
             *(frame.blur, 1 - margin, 1 + margin),
         )
-        products = cls(found, found.best_level(), frame, arrays, structure)
-        return products.differences() if d <= _DIRECT else products
+        products = cls(found, instructions(), frame, arrays, structure)
+        return products.differences() if d <= DIFFERENCES else products
 
     def differences(self) -> "CompiledFrame":
         """Return the same points, compared by differences."""
         structure = _Frame()
         ctypes.pointer(structure)[0] = self.structure
-        structure.direct, structure.relative, structure.margin = True, DIRECT, DIRECT_SQUARES
+        structure.direct = True
+        structure.relative, structure.margin = of_differences(int(structure.d))
         return replace(self, structure=structure)
 
     @property
@@ -285,8 +293,16 @@ _METRICS = {"euclidean": 0, "sqeuclidean": 1, "cosine": 2}
 
 
 def settle(
-    left: Any, right: Any, metric: str, rows: Ints, offsets: Ints, candidates: Ints, k: int,
-    missing: int, *, itself: bool,
+    left: Any,
+    right: Any,
+    metric: str,
+    rows: Ints,
+    offsets: Ints,
+    candidates: Ints,
+    k: int,
+    missing: int,
+    *,
+    itself: bool,
 ) -> tuple[Ints, Floats, Ints] | None:
     """Return what `settle.settle_few` does, for dense points; None if nothing is compiled."""
     found = library()

@@ -11,6 +11,7 @@ import numpy as np
 from scipy.spatial import cKDTree
 
 from rectifold._core.utils import Floats
+from rectifold._engines.compiled import WIDTH
 
 #: Up to this number of points, comparing all pairs costs less than building leaves; the second is
 #: for points multiplied as sparse matrices.
@@ -51,7 +52,7 @@ def slots(n_points: int, k: int, *, sparse: bool) -> int:
     size = next(size for most, size in LEAF if n_points <= most)
     size = max(size, SPARSE_LEAF) if sparse else size
     # More than twice the neighbours needed, and a multiple of the width of vector instructions.
-    return -(-max(size, 2 * k + 6) // 8) * 8
+    return -(-max(size, 2 * k + 6) // WIDTH) * WIDTH
 
 
 def by_products(n_queries: int, n_leaves: int, pairs: float, n_columns: int) -> float:

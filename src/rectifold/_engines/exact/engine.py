@@ -26,7 +26,7 @@ from rectifold._engines.exact.index import (
     build_target_index,
 )
 from rectifold._engines.exact.leaf_search import Candidates
-from rectifold._engines.settle import settle, squared
+from rectifold._engines.settle import settle_few, squared
 from rectifold._engines.threads import Workers
 from rectifold._engines.zero_vectors import search_nonzero, search_targets
 
@@ -265,10 +265,13 @@ def search_uncertified(
 
 def _settled(index: LeafIndex, candidates: Candidates, k: int) -> list[Proposal]:
     """Return proposals with sorted neighbours and their distances."""
-    return [
-        sorted_proposal(proposal.rows, *settle(index.samples, proposal, k))
-        for proposal in _expanded(index, candidates, k)
-    ]
+    proposals = []
+    for proposal in _expanded(index, candidates, k):
+        indices, distances, counts = settle_few(index.samples, proposal, k)
+        # Zero vectors are missing here, and added later.
+        enough = bool((counts >= k).all())
+        proposals.append(sorted_proposal(proposal.rows, indices, distances) if enough else proposal)
+    return proposals
 
 
 def _expanded(index: LeafIndex, candidates: Candidates, k: int) -> Iterator[Proposal]:

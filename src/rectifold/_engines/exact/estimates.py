@@ -61,7 +61,9 @@ def price(
     bound = costs.by_products(len(places), n_leaves, n, d)
     # Compiled searches of leaves are faster than trees.
     compiled = CompiledFrame.of(frame, index.weights) is not None
-    tree_pays = not sparse.issparse(values) and not compiled and costs.worth_a_trial(n, d, min(bound, most))
+    tree_pays = (
+        not sparse.issparse(values) and not compiled and costs.worth_a_trial(n, d, min(bound, most))
+    )
     if not tree_pays and most == np.inf and bound < _WORTH_TIMING:
         # There is one way, and it is short: a rough estimate is enough.
         return Price(bound)

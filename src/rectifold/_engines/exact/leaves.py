@@ -179,7 +179,9 @@ def partition(sketch: Floats, blur: Floats, classes: Ints, size: int, workers: W
     points = np.empty((len(order), sketch.shape[1]), dtype=sketch.dtype)
     for members, begin, end in zip(groups, ends - slots, ends, strict=True):
         _arrange(sketch, members, size, order[begin:end], points[begin:end], workers)
-    labels = np.repeat([classes[members[0]] for members in groups], np.divide(slots, size).astype(int))
+    labels = np.repeat(
+        [classes[members[0]] for members in groups], np.divide(slots, size).astype(int)
+    )
     moved = np.where(order == EMPTY, 0.0, blur[order]).reshape(-1, size).max(axis=1)
     balls = _balls(points.reshape(-1, size, sketch.shape[1]), moved, workers)
     return Leaves(size, order, labels, points, balls)

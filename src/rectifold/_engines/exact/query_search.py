@@ -315,6 +315,7 @@ class _CompiledQuerySearch(_QuerySearch):
                 lengths = np.diff(offsets)
                 near, some = near[np.repeat(~agreed, lengths)], some[~agreed]
                 offsets = np.concatenate(([0], np.cumsum(lengths[~agreed])))
-            proposals = index.groups.near_queries(some, offsets, near, index.k)
-            found += [settled(proposal, self.settle) for proposal in proposals]
+            if len(some):
+                proposals = index.groups.near_queries(some, offsets, near, index.k)
+                found += [settled(proposal, self.settle) for proposal in proposals]
         return _Result(found, coarse, numbers[:0])
