@@ -44,15 +44,15 @@ each less than 2^-1074 wrong.
 
 Differences
 -----------
-Compiled searches of points of few columns add squares of differences instead, in float32. By 1. the
-distance of the rounded points differs from that of the points by at most E = 2 u (|x| + |y|), and t,
-the computed square of it, by at most (d + 4) u times itself. For r, s and t that are squares,
-2 E sqrt(t) <= q t + E^2 / q for any q > 0, so that with q = 2^-12
+Compiled searches of points of few columns add squares of differences instead, in float32. By 1.
+the distance of the rounded points differs from that of the points by at most E = 2 u (|x| + |y|),
+and t, the computed square of it, is wrong by at most (d + 4) u times itself. As
+2 E sqrt(t) <= q t + E^2 / q for any q > 0, with q = 2^-12
 
     |s - t| <= (q + (d + 6) u) t + (1 + 1 / q) E^2,  and  E^2 <= u^2 (32 |x|^2 + 8 s).
 
-So all of the bounds above hold with 2 q + 2 (d + 8) u in place of 4 c as the factor of distances, and
-2^17.1 u^2 as that of |x|^2.
+So all of the bounds above hold with 2 q + 2 (d + 8) u in place of 4 c as the factor of distances,
+and 2^17.1 u^2 as that of |x|^2.
 """
 
 from dataclasses import dataclass

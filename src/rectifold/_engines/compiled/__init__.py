@@ -116,7 +116,7 @@ def instructions() -> int:
     return int(library().best_level())
 
 
-class Crowded(Exception):
+class CrowdedError(Exception):
     """A query has so many equally near points that they do not fit into memory."""
 
 
@@ -149,16 +149,17 @@ class CompiledFrame:
 
         Points of few columns are compared by differences, others by products.
         """
-        usual = isinstance(frame.stored, np.ndarray) and frame.dtype == np.float32
-        found = library() if usual and frame.leaves.size % WIDTH == 0 else None
-        if found is None:
+        stored, found = frame.stored, library()
+        if found is None or not isinstance(stored, np.ndarray):
+            return None
+        if frame.dtype != np.float32 or frame.leaves.size % WIDTH:
             return None
         leaves, m = frame.leaves, frame.leaves.balls.shape[1] - 3
-        d, margin = frame.stored.shape[1] - 2, ball_margin(m)
+        d, margin = stored.shape[1] - 2, ball_margin(m)
         centres = np.ascontiguousarray(leaves.balls[:, :m].T) / np.float32(2)
         radii = leaves.balls[:, m + 2] / np.float32(2) * np.float32(1 + margin)
-        arrays = (
-            *(frame.stored, centres, radii, np.ascontiguousarray(leaves.labels, dtype=np.int64)),
+        arrays: tuple[Any, ...] = (
+            *(stored, centres, radii, np.ascontiguousarray(leaves.labels, dtype=np.int64)),
             *(np.minimum(weights, _MOST).astype(np.int32), frame.side.squares),
             np.ascontiguousarray(leaves.order, dtype=np.int64),
         )
@@ -180,11 +181,6 @@ class CompiledFrame:
         structure.direct = True
         structure.relative, structure.margin = of_differences(int(structure.d))
         return replace(self, structure=structure)
-
-    @property
-    def direct(self) -> bool:
-        """Return whether points are compared by differences."""
-        return bool(self.structure.direct)
 
     def certify(
         self, leaves: slice, k: int, ceiling: float, first: int, glance: int
@@ -234,7 +230,7 @@ class CompiledFrame:
         """
         groups = numbers // self.frame.leaves.size if groups is None else groups
         found, coarse, bounds, pairs = self._search(numbers, bounds, which, wanted, groups)
-        if not coarse.any() or self.direct:
+        if not coarse.any() or self.structure.direct:
             return [found], numbers[coarse], bounds[coarse], pairs
         again = self.differences()
         finer, still, bounds, more = again._search(
@@ -283,7 +279,7 @@ class CompiledFrame:
             getattr(self.library, name)(self.level, ctypes.byref(self.structure), *arguments)
         )
         if result == _CROWDED:
-            raise Crowded
+            raise CrowdedError
         if result < 0:
             raise MemoryError
         return result

@@ -115,7 +115,7 @@ class _Certifier:
 
     @property
     def first_round(self) -> int:
-        """Return the number of leaves of their own class that undecided points are compared with."""
+        """Return the number of leaves of its own class that an undecided point is compared with."""
         return FIRST
 
     def chunks(self) -> Iterator[slice]:

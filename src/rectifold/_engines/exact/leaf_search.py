@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from rectifold._core.utils import Bools, Floats, Ints
-from rectifold._engines.compiled import CompiledFrame, Crowded
+from rectifold._engines.compiled import CompiledFrame, CrowdedError
 from rectifold._engines.exact.index import LeafIndex
 from rectifold._engines.exact.leaves import paired_visits, visits
 from rectifold._engines.exact.products import Frame
@@ -225,12 +225,14 @@ class CompiledSearcher(Searcher):
         """Return candidates, and the queries for which rounding is too coarse, with bounds."""
         places, bounds = task
         try:
-            found, *coarse, pairs = self.compiled.search(places, bounds, self.which, self.wanted)
-        except Crowded:
+            found, coarse, tighter, pairs = self.compiled.search(
+                places, bounds, self.which, self.wanted
+            )
+        except CrowdedError:
             return Searcher(self.frame, self.weights, self.k, self.which, self.tight)(task)
         candidates = [Candidates(one.numbers, one.offsets, one.places, 0) for one in found]
         candidates[0] = replace(candidates[0], pairs=pairs)
-        return candidates, (coarse[0], coarse[1])
+        return candidates, (coarse, tighter)
 
 
 def _offsets(owner: Ints, n: int) -> Ints:

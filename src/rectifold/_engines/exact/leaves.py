@@ -179,9 +179,8 @@ def partition(sketch: Floats, blur: Floats, classes: Ints, size: int, workers: W
     points = np.empty((len(order), sketch.shape[1]), dtype=sketch.dtype)
     for members, begin, end in zip(groups, ends - slots, ends, strict=True):
         _arrange(sketch, members, size, order[begin:end], points[begin:end], workers)
-    labels = np.repeat(
-        [classes[members[0]] for members in groups], np.divide(slots, size).astype(int)
-    )
+    of_group = [classes[members[0]] for members in groups]
+    labels = np.repeat(of_group, np.array(slots) // size)
     moved = np.where(order == EMPTY, 0.0, blur[order]).reshape(-1, size).max(axis=1)
     balls = _balls(points.reshape(-1, size, sketch.shape[1]), moved, workers)
     return Leaves(size, order, labels, points, balls)
@@ -224,11 +223,11 @@ def _arrange(
     nodes = parts
     while levels:
         count = min(levels, 2)
-        blocks, places = points.reshape(nodes, -1, points.shape[1]), order.reshape(nodes, -1)
-        step = max(1, _POINTS // places.shape[1])
+        blocks, by_node = points.reshape(nodes, -1, points.shape[1]), order.reshape(nodes, -1)
+        step = max(1, _POINTS // by_node.shape[1])
         starts = range(0, nodes, step)
         tasks = [
-            (blocks[at : at + step], places[at : at + step], count, own)
+            (blocks[at : at + step], by_node[at : at + step], count, own)
             for at, own in zip(starts, rng.spawn(len(starts)), strict=True)
         ]
         for _ in workers.map(lambda task: _split(*task), tasks):

@@ -9,7 +9,7 @@ from scipy.spatial import cKDTree
 
 from rectifold._core.space import Points
 from rectifold._core.utils import Bools, Floats, Ints, Matrix
-from rectifold._engines.compiled import CompiledFrame, Crowded
+from rectifold._engines.compiled import CompiledFrame, CrowdedError
 from rectifold._engines.exact import tree
 from rectifold._engines.exact.duplicates import MIXED, Groups
 from rectifold._engines.exact.estimates import price
@@ -301,7 +301,7 @@ class _CompiledQuerySearch(_QuerySearch):
                 *(numbers, np.full(len(numbers), np.inf), np.arange(leaves.n), index.k),
                 self.leaf[numbers],
             )
-        except Crowded:
+        except CrowdedError:
             return _QuerySearch(index, self.frame, self.settle, self.certify)(numbers)
         found: list[Agreed | Nearest] = []
         for part in parts:
