@@ -217,7 +217,7 @@ browser: $(VENV)/.installed
 clean: ## Remove what the other commands made
 	rm -rf $(VENV) dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage* rectifold-demo docs/gallery docs/api/generated
 
-$(VENV)/.installed: pyproject.toml
+$(VENV)/.installed: pyproject.toml hatch_build.py $(wildcard src/rectifold/_engines/compiled/*.[ch])
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
 	$(BIN)/python -m pip install --quiet --editable '.[dev]'

@@ -19,10 +19,10 @@ from scipy.spatial import cKDTree
 from cases import DATA, load
 from recording import write
 from rectifold._core.space import Points
+from rectifold._core.threads import Workers
 from rectifold._engines.exact import costs, leaf_search
 from rectifold._engines.exact.index import build_index
 from rectifold._engines.exact.leaves import EMPTY
-from rectifold._engines.threads import Workers
 
 K = 15
 QUERIES = 1000

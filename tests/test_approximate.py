@@ -16,9 +16,9 @@ from rectifold import GMR, Approximate
 from rectifold._core.accuracy import Share, _share, in_words, percent
 from rectifold._core.errors import ParameterError
 from rectifold._core.space import to_points
+from rectifold._core.threads import Workers
 from rectifold._engines import choose, search
 from rectifold._engines.approximate.clusters import gather
-from rectifold._engines.threads import Workers
 from rectifold.model_selection import rectify_all
 
 

@@ -12,6 +12,7 @@ from scipy.spatial import cKDTree
 from threadpoolctl import threadpool_info
 
 from rectifold import GMR
+from rectifold._core.threads import Workers
 from rectifold._engines import exact, partial_search, search
 from rectifold._engines.exact import clouds, coordinates, costs, leaf_search, products
 from rectifold._engines.exact.leaves import EMPTY, visits
@@ -19,7 +20,6 @@ from rectifold._engines.exact.products import Frame, build
 from rectifold._engines.exact.top_k import count, kth_at_least
 from rectifold._engines.rounding import Rounding, rounding
 from rectifold._engines.settle import pair_distances
-from rectifold._engines.threads import Workers
 from rectifold.progress import listening
 from reference import neighbours
 from tables import COMPILED, HARD, check, cloud, points_of, use_compiled

@@ -17,7 +17,7 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from threadpoolctl import threadpool_info
 
 from rectifold import GMR, NeighborVoteClassifier, RectifiedClassifier
-from rectifold._engines import threads
+from rectifold._core import threads
 from rectifold.progress import listening
 
 

@@ -20,8 +20,9 @@ from rectifold._core.device_arrays import is_on_device, take
 from rectifold._core.documentation import DocumentationLink
 from rectifold._core.errors import Param, ParameterWarning
 from rectifold._core.pipeline import Settings, make_settings, warn_of_classes, warn_recorded
-from rectifold._core.space import SPACES
+from rectifold._core.space import ROWS, SPACES
 from rectifold._core.target import Labels, Target
+from rectifold._core.threads import over
 from rectifold._core.utils import Ints, duration, timed
 from rectifold._engines import GPU, Approximate
 from rectifold._engines.contract import TimeEstimate
@@ -339,7 +340,7 @@ class GMR(DocumentationLink, BaseCleaningSampler):
         warn_of_classes(target.classes, target.sizes, left, self.min_minority, stacklevel=5)
         if sparse.issparse(X) and X.format in ("bsr", "coo", "dia", "dok"):
             X = X.tocsr()
-        kept = _select(X, self.sample_indices_)
+        kept = _select(X, self.sample_indices_, self.n_jobs)
         if self.metric == "precomputed":
             # The graph among the samples that are kept.
             kept = _safe_indexing(kept, self.sample_indices_, axis=1)
@@ -396,6 +397,17 @@ def check_no_metadata(params: dict[str, Any]) -> None:
         )
 
 
-def _select(data: Any, indices: Ints) -> Any:
+def _select(data: Any, indices: Ints, n_jobs: int | None = None) -> Any:
     """Return some samples, in the container of the input."""
-    return take(data, indices) if is_on_device(data) else _safe_indexing(data, indices)
+    if is_on_device(data):
+        return take(data, indices)
+    if type(data) is not np.ndarray or data.dtype.hasobject or not data.flags.c_contiguous:
+        return _safe_indexing(data, indices)
+    kept = np.empty((len(indices), *data.shape[1:]), dtype=data.dtype)
+
+    def copy(some: slice) -> None:
+        # No index is out of range; "clip" is the mode that needs no further copy.
+        data.take(indices[some], axis=0, out=kept[some], mode="clip")
+
+    over(copy, len(indices), ROWS, n_jobs)
+    return kept

@@ -288,14 +288,15 @@ def embed_samples(X: Any, target: Target, settings: Settings) -> tuple[Points, A
         )
     space: Any = None
     if settings.space is None:
-        values = as_numbers(X, allow_nan=metric == "nan_euclidean")
+        values = as_numbers(X, allow_nan=metric == "nan_euclidean", n_jobs=settings.n_jobs)
     else:
         values, space = embed(X, target.values, settings.space)
     if own_search:
         return to_points(values, metric_of(settings.n_neighbors)), space
     if settings.space == "heom":
         return to_points(values, "heom", space.categorical_), space
-    return to_points(values, _resolved(values.shape[1], settings)), space
+    resolved = _resolved(values.shape[1], settings)
+    return to_points(values, resolved, n_jobs=settings.n_jobs), space
 
 
 def _resolved(n_features: int, settings: Settings) -> Metric:

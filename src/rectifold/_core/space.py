@@ -13,10 +13,13 @@ from sklearn.utils import check_array
 
 from rectifold._core.errors import Param, ParameterError
 from rectifold._core.summation import sum_columns, sum_entries
+from rectifold._core.threads import over
 from rectifold._core.utils import Bools, Floats, Matrix, did_you_mean
 from rectifold.preprocessing._heom import HEOMSpace
 from rectifold.preprocessing._table_space import TableSpace
 
+#: Samples per block of work that is shared among threads.
+ROWS = 8192
 #: Spaces with a name.
 SPACES = ("auto", "heom")
 #: scikit-learn's names for the Euclidean metric.
@@ -96,7 +99,12 @@ def as_points(values: Any, n_samples: int) -> Matrix:
 
 
 def as_numbers(
-    X: Any, *, name: Param | str = _X, hint: Hint = HINT, allow_nan: bool = False
+    X: Any,
+    *,
+    name: Param | str = _X,
+    hint: Hint = HINT,
+    allow_nan: bool = False,
+    n_jobs: int | None = None,
 ) -> Matrix:
     """Return `X` as a finite float64 array, dense or CSR, or raise an error that names the column.
 
@@ -107,8 +115,13 @@ def as_numbers(
         X, accept_sparse="csr", dtype=np.float64, ensure_all_finite=False, input_name=str(name)
     )
     data = values.data if sparse.issparse(values) else values
+
     # A sum is finite only if all its terms are, and needs no array of flags.
-    if not np.isfinite(data.sum()) and not np.isfinite(data).all():
+    def is_finite(rows: slice) -> bool:
+        return bool(np.isfinite(data[rows].sum()) or np.isfinite(data[rows]).all())
+
+    finite = all(over(is_finite, len(data), ROWS, n_jobs))
+    if not finite:
         _check_finite(values, X, name, hint, allow_nan)
     if sparse.issparse(values):
         values = sparse.csr_array(values, copy=True)
@@ -149,7 +162,13 @@ def resolve_metric(metric: Metric, n_features: int, metric_threshold: int) -> Me
     return "euclidean" if metric in _EUCLIDEAN else metric
 
 
-def to_points(values: Matrix, metric: Metric, categorical: Bools | None = None) -> Points:
+def to_points(
+    values: Matrix,
+    metric: Metric,
+    categorical: Bools | None = None,
+    *,
+    n_jobs: int | None = None,
+) -> Points:
     """Return points in the form in which a metric is computed.
 
     `categorical` marks, for HEOM, the features that hold category codes.
@@ -157,7 +176,7 @@ def to_points(values: Matrix, metric: Metric, categorical: Bools | None = None) 
     if _all_samples_equal(values):
         raise nothing_varies()
     if metric in EXACT_METRICS:
-        return comparable(values, str(metric))
+        return comparable(values, str(metric), n_jobs=n_jobs)
     if metric == "nan_euclidean":
         if sparse.issparse(values):
             raise ParameterError(
@@ -183,18 +202,25 @@ def nothing_varies() -> ParameterError:
     )
 
 
-def comparable(values: Matrix, metric: str) -> Points:
+def comparable(values: Matrix, metric: str, *, n_jobs: int | None = None) -> Points:
     """Return points in the form in which one of `EXACT_METRICS` is computed."""
     if metric == "cosine":
         return _normalised(values)
-    refuse_large(values)
+    refuse_large(values, n_jobs)
     return Points(values, metric)
 
 
-def refuse_large(values: Matrix) -> None:
+def refuse_large(values: Matrix, n_jobs: int | None = None) -> None:
     """Raise an error for values whose squares overflow."""
+
     # As float64: in float32 the limit itself would overflow.
-    if values.shape[0] and max(float(values.max()), -float(values.min())) > LARGEST:
+    def largest(rows: slice) -> float:
+        some = values if sparse.issparse(values) else values[rows]
+        return max(float(some.max()), -float(some.min()))
+
+    n = values.shape[0]
+    step = max(n, 1) if sparse.issparse(values) else ROWS
+    if max(over(largest, n, step, n_jobs), default=0.0) > LARGEST:
         raise ParameterError(
             "{} holds values beyond {}, whose squares overflow: rescale it, or pass {}.",
             Param("X"),

@@ -9,6 +9,7 @@ from scipy import sparse
 
 from rectifold._core.errors import Param, ParameterError
 from rectifold._core.space import EXACT_METRICS, Points, refuse_large
+from rectifold._core.threads import Workers
 from rectifold._core.utils import Floats, Ints, Matrix
 from rectifold._engines.contract import Proposal
 from rectifold._engines.exact import query_search
@@ -16,7 +17,6 @@ from rectifold._engines.options import GPU, EngineLike
 from rectifold._engines.query_contract import Agreed, Nearest, TrainingIndex, settled
 from rectifold._engines.registry import check_engine, choose_spec
 from rectifold._engines.settle import settle
-from rectifold._engines.threads import Workers
 from rectifold._engines.zero_vectors import SQUARED_DISTANCE, with_candidates
 
 #: Maximum number of queries that are prepared at once.

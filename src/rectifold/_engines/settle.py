@@ -9,10 +9,10 @@ from scipy import sparse
 from rectifold._core.errors import Param, ParameterError
 from rectifold._core.space import Points
 from rectifold._core.summation import sum_columns, sum_entries
+from rectifold._core.threads import scratch
 from rectifold._core.utils import Floats, Ints, Matrix
 from rectifold._engines import compiled
 from rectifold._engines.contract import Proposal
-from rectifold._engines.threads import scratch
 
 #: Index of a missing neighbour.
 NO_NEIGHBOUR = int(np.iinfo(np.intp).max)

@@ -7,6 +7,7 @@ from time import perf_counter
 import numpy as np
 
 from rectifold._core.space import Points
+from rectifold._core.threads import Workers
 from rectifold._core.utils import Ints, Matrix
 from rectifold._engines import exact
 from rectifold._engines.approximate import probing, tuning
@@ -28,7 +29,6 @@ from rectifold._engines.exact import costs
 from rectifold._engines.exact.index import LeafIndex, SearchState, build_index
 from rectifold._engines.options import Approximate
 from rectifold._engines.settle import settle
-from rectifold._engines.threads import Workers
 from rectifold._engines.zero_vectors import search_nonzero
 
 #: With fewer distinct points than this multiple of k, most cells would have to be searched.

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from rectifold._core.threads import Workers
 from rectifold._core.utils import Floats, Ints
-from rectifold._engines.threads import Workers
 
 #: Sample size per centre, and iterations of k-means: more hardly improve the cells.
 _SAMPLE, _ROUNDS = 40, 2

@@ -13,12 +13,12 @@ import numpy as np
 from scipy import sparse
 
 from rectifold._core.errors import Param, ParameterError
+from rectifold._core.threads import Workers
 from rectifold._core.utils import Floats, Ints, Matrix
 from rectifold._engines.approximate.residuals import Residuals, multiply
 from rectifold._engines.approximate.tuning import Load
 from rectifold._engines.exact.duplicates import ranges
 from rectifold._engines.exact.top_k import kth_at_least
-from rectifold._engines.threads import Workers
 
 Result = TypeVar("Result")
 

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 
+from rectifold._core.threads import scratch
 from rectifold._core.utils import Floats, Ints, Matrix
 from rectifold._engines.approximate.clusters import Cells
 from rectifold._engines.exact.coordinates import ROWS, Coordinates, squared_lengths
-from rectifold._engines.threads import scratch
 
 _SINGLE = np.dtype(np.float32)
 

@@ -4,13 +4,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from rectifold._core.threads import Workers
 from rectifold._core.utils import Ints
 from rectifold._engines.approximate.clusters import Cells
 from rectifold._engines.exact import costs
 from rectifold._engines.exact.certificates import trial
 from rectifold._engines.exact.estimates import price
 from rectifold._engines.exact.index import LeafIndex, SearchState
-from rectifold._engines.threads import Workers
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,13 +11,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from rectifold._core.threads import Workers, positive
 from rectifold._core.utils import Bools, Floats, Ints
 from rectifold._engines.compiled import CERTIFIED, UNDECIDED, CompiledFrame
 from rectifold._engines.exact.index import LeafIndex, SearchState
 from rectifold._engines.exact.leaves import EMPTY, visits
 from rectifold._engines.exact.products import Frame
 from rectifold._engines.exact.top_k import count, kth_at_least
-from rectifold._engines.threads import Workers, positive
 
 #: Queries per task.
 _QUERIES = 1024

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 
+from rectifold._core.threads import Workers
 from rectifold._core.utils import Floats, Ints, Matrix
 from rectifold._engines.contract import Answer, Certified, CheckSample, PairCount, Proposal
 from rectifold._engines.exact.coordinates import column_ranges
-from rectifold._engines.threads import Workers
 
 #: Smaller tables are searched as they are.
 SMALL = 2_000

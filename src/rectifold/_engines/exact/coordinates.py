@@ -5,11 +5,10 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 
+from rectifold._core.space import ROWS
+from rectifold._core.threads import Workers
 from rectifold._core.utils import Floats, Ints, Matrix
-from rectifold._engines.threads import Workers
 
-#: Points per block.
-ROWS = 8192
 #: Sizes of the random samples for the centre and for the directions of a projection.
 SAMPLE, MORE = 256, 2048
 #: The largest scaled coordinate is below 2 to this power: its square, times any number of

@@ -9,10 +9,10 @@ from scipy import sparse
 
 from rectifold._core.space import Points
 from rectifold._core.summation import sum_columns
+from rectifold._core.threads import Workers
 from rectifold._core.utils import Floats, Ints, Matrix
 from rectifold._engines.contract import Proposal
 from rectifold._engines.settle import settle_few
-from rectifold._engines.threads import Workers
 
 #: Samples per block when keys are computed: a block fits a core's cache.
 _ROWS = 4096

@@ -5,6 +5,7 @@ from collections.abc import Callable, Generator, Iterator
 import numpy as np
 
 from rectifold._core.space import Points
+from rectifold._core.threads import Workers
 from rectifold._core.utils import Bools, Floats, Ints, Matrix
 from rectifold._engines.contract import (
     Answer,
@@ -27,7 +28,6 @@ from rectifold._engines.exact.index import (
 )
 from rectifold._engines.exact.leaf_search import Candidates
 from rectifold._engines.settle import settle_few, squared
-from rectifold._engines.threads import Workers
 from rectifold._engines.zero_vectors import search_nonzero, search_targets
 
 

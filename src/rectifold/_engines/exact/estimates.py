@@ -10,12 +10,12 @@ import numpy as np
 from scipy import sparse
 from scipy.spatial import cKDTree
 
+from rectifold._core.threads import Workers
 from rectifold._core.utils import Floats, Ints
 from rectifold._engines.compiled import CompiledFrame
 from rectifold._engines.contract import N_CHECKED, N_TUNED, TimeEstimate
 from rectifold._engines.exact import costs, leaf_search, tree
 from rectifold._engines.exact.index import LeafIndex
-from rectifold._engines.threads import Workers
 
 #: Number of queries on which costs are estimated.
 _TRIAL = 32

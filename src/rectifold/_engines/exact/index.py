@@ -5,13 +5,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from rectifold._core.space import Points
+from rectifold._core.threads import Workers
 from rectifold._core.utils import Bools, Floats, Ints
 from rectifold._engines.exact import costs
 from rectifold._engines.exact.coordinates import stays_sparse
 from rectifold._engines.exact.duplicates import Groups, group
 from rectifold._engines.exact.leaves import EMPTY
 from rectifold._engines.exact.products import Frame, build
-from rectifold._engines.threads import Workers
 
 #: Classes of points that can be neighbours, and of points that are queries only.
 TARGET, OTHER = 0, 1

@@ -5,13 +5,13 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from rectifold._core.threads import Workers, positive, scratch
 from rectifold._core.utils import Bools, Floats, Ints
 from rectifold._engines.compiled import CompiledFrame, CrowdedError
 from rectifold._engines.exact.index import LeafIndex
 from rectifold._engines.exact.leaves import paired_visits, visits
 from rectifold._engines.exact.products import Frame
 from rectifold._engines.exact.top_k import kth_at_least
-from rectifold._engines.threads import Workers, positive, scratch
 
 #: Maximum number of queries of a task.
 _QUERIES = 512

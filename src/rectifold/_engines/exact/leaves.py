@@ -5,10 +5,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from rectifold._core.threads import Workers
 from rectifold._core.utils import Bools, Floats, Ints, Matrix
 from rectifold._engines.exact.top_k import kth_at_least
 from rectifold._engines.rounding import ball_margin
-from rectifold._engines.threads import Workers
 
 #: Points of a node from which its principal directions are estimated.
 _SAMPLE = 256

@@ -5,13 +5,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from rectifold._core.threads import Workers
 from rectifold._core.utils import Bools, Floats, Ints
 from rectifold._engines.exact.index import LeafIndex
 from rectifold._engines.exact.leaf_search import Candidates
 from rectifold._engines.exact.leaves import PRODUCTS, Visits
 from rectifold._engines.exact.products import Frame
 from rectifold._engines.exact.top_k import count, kth_at_least
-from rectifold._engines.threads import Workers
 
 
 @dataclass(frozen=True, slots=True, eq=False)

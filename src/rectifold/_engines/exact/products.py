@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy import sparse
 
+from rectifold._core.threads import Workers, scratch
 from rectifold._core.utils import Bools, Floats, Ints, Matrix
 from rectifold._engines.exact.coordinates import (
     ROWS,
@@ -16,7 +17,6 @@ from rectifold._engines.exact.coordinates import (
 from rectifold._engines.exact.leaves import EMPTY, Leaves, Visits, one_leaf, partition
 from rectifold._engines.exact.query_side import QuerySide, other_side, own_side
 from rectifold._engines.rounding import Rounding, relative_error, rounding, underflow
-from rectifold._engines.threads import Workers, scratch
 
 #: Sparse points are stored as dense blocks up to this number of bytes.
 _BLOCK = 1 << 26

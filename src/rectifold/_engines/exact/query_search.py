@@ -8,6 +8,7 @@ import numpy as np
 from scipy.spatial import cKDTree
 
 from rectifold._core.space import Points
+from rectifold._core.threads import Workers, positive
 from rectifold._core.utils import Bools, Floats, Ints, Matrix
 from rectifold._engines.compiled import CompiledFrame, CrowdedError
 from rectifold._engines.exact import tree
@@ -26,7 +27,6 @@ from rectifold._engines.query_contract import (
     settled,
     within_range,
 )
-from rectifold._engines.threads import Workers, positive
 
 #: Queries of a task at most, and those that are too few for several tasks.
 _QUERIES, _BATCH = 512, 64

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from rectifold._core.threads import Workers
 from rectifold._core.utils import Floats, Ints, Matrix
 from rectifold._engines.exact.coordinates import (
     ROWS,
@@ -14,7 +15,6 @@ from rectifold._engines.exact.coordinates import (
     squared_lengths,
 )
 from rectifold._engines.exact.leaves import EMPTY, Leaves
-from rectifold._engines.threads import Workers
 
 _DOUBLE = np.dtype(np.float64)
 

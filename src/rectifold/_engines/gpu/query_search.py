@@ -8,6 +8,7 @@ import numpy as np
 import torch
 
 from rectifold._core.space import LARGEST
+from rectifold._core.threads import Workers
 from rectifold._core.utils import Bools, Ints, Matrix, Tensor
 from rectifold._engines import gpu
 from rectifold._engines.contract import Proposal
@@ -17,7 +18,6 @@ from rectifold._engines.gpu.duplicates import Groups, group
 from rectifold._engines.gpu.leaf_search import Found, Searcher
 from rectifold._engines.gpu.products import Frame, build
 from rectifold._engines.query_contract import FARTHEST, Nearest, Settle, settled
-from rectifold._engines.threads import Workers
 
 #: Maximum number of values of queries on a device.
 _VALUES = 1 << 24

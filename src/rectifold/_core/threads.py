@@ -1,4 +1,4 @@
-"""Threads that share the work of an engine, and memory that each of them reuses."""
+"""Threads that share work, and memory that each of them reuses."""
 
 import os
 import threading
@@ -129,6 +129,16 @@ class Workers:
     def over(self, work: Callable[[slice], Result], n: int, step: int) -> list[Result]:
         """Return the results for consecutive slices of n items."""
         return list(self.map(work, (slice(at, min(at + step, n)) for at in range(0, n, step))))
+
+
+def over(work: Callable[[slice], Result], n: int, step: int, n_jobs: int | None) -> list[Result]:
+    """Return the results for consecutive slices of n items, for work without matrix products."""
+    parts = [slice(at, min(at + step, n)) for at in range(0, n, step)]
+    jobs = min(effective_n_jobs(n_jobs), len(parts))
+    if jobs < 2:
+        return [work(part) for part in parts]
+    with ThreadPoolExecutor(jobs) as pool:
+        return list(pool.map(work, parts))
 
 
 def scratch(name: str, shape: tuple[int, ...], dtype: Any) -> Any:
