@@ -7,10 +7,10 @@ from typing import Protocol
 import numpy as np
 from scipy import sparse
 
-from rectifold._core.space import LARGEST
+from rectifold._core.space import LARGEST, ROWS
 from rectifold._core.utils import Bools, Floats, Ints, Matrix
 from rectifold._engines.contract import Proposal
-from rectifold._engines.exact.coordinates import ROWS, Coordinates, squared_lengths
+from rectifold._engines.exact.coordinates import Coordinates, squared_lengths
 
 #: The largest squared length of a query in coordinates: about 2^20 times that of the points, and
 #: within float32 with all its products. Farther queries are compared with all samples.

@@ -5,10 +5,11 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 
+from rectifold._core.space import ROWS
 from rectifold._core.threads import scratch
 from rectifold._core.utils import Floats, Ints, Matrix
 from rectifold._engines.approximate.clusters import Cells
-from rectifold._engines.exact.coordinates import ROWS, Coordinates, squared_lengths
+from rectifold._engines.exact.coordinates import Coordinates, squared_lengths
 
 _SINGLE = np.dtype(np.float32)
 

@@ -5,10 +5,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy import sparse
 
+from rectifold._core.space import ROWS
 from rectifold._core.threads import Workers, scratch
 from rectifold._core.utils import Bools, Floats, Ints, Matrix
 from rectifold._engines.exact.coordinates import (
-    ROWS,
     Coordinates,
     fit_coordinates,
     sketch,

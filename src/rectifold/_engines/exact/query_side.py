@@ -5,10 +5,10 @@ from typing import Any
 
 import numpy as np
 
+from rectifold._core.space import ROWS
 from rectifold._core.threads import Workers
 from rectifold._core.utils import Floats, Ints, Matrix
 from rectifold._engines.exact.coordinates import (
-    ROWS,
     Coordinates,
     Sketch,
     sketch_with,
