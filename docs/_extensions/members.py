@@ -27,7 +27,12 @@ def _home(member: Any) -> Any:
 
 
 def _skip(app: Any, what: str, name: str, member: Any, skip: bool, options: Any) -> bool | None:
-    """Leave out members that the section Attributes has already."""
+    """Leave out members that the section Attributes has already, and generated setters of requests.
+
+    scikit-learn writes the docstrings of the latter, with references to its own glossary.
+    """
+    if re.fullmatch(r"set_\w+_request", name):
+        return True
     home = _home(member)
     return True if home is not None and name in _told(home, "Attributes") else None
 
