@@ -12,7 +12,7 @@ CORE_TESTS = python -m pytest -n auto --dist worksteal $(or $(TESTS),tests)
 SUDO := $(shell test "$$(id -u)" = 0 || echo sudo)
 
 .PHONY: demo test data figures test-browser test-slow test-gpu fuzz soak lint lint-workflows dist test-dist test-lowest test-nightly results-status bench-gpu bench-speed bench-costs bench-memory \
-	bench-hard-tables bench-threads bench-prediction bench-report bench-approximate bench-dask browser docs bench-paper bench-factorial bench-adaptive bench-candidates bench-views bench-leaves bench-posterior bench-choosing bench-deep bench-ceiling bench-theory bench-unseen clean
+	bench-hard-tables bench-threads bench-prediction bench-report bench-approximate bench-dask browser docs bench-paper bench-factorial bench-adaptive bench-candidates bench-views bench-leaves bench-posterior bench-choosing bench-deep bench-ceiling bench-theory bench-unseen echarts clean
 .DEFAULT_GOAL := demo
 
 demo: $(VENV)/.installed ## Clean the embedded data set and see whether that helps
@@ -208,6 +208,15 @@ bench-unseen: $(VENV)/.installed ## Public data sets that nothing was chosen by:
 	$(BIN)/python -m pip install --quiet --requirement experiments/requirements.txt
 	$(BIN)/python -m experiments.unseen run --store results/unseen
 	$(BIN)/python -m experiments.unseen report --store results/unseen
+
+echarts: ## The library behind the report's charts, bundled from npm: needs Node.js
+	npm install --silent --no-save --prefix build/echarts echarts@6.1.0 esbuild@0.28.2 terser@5.51.2
+	NODE_PATH=build/echarts/node_modules build/echarts/node_modules/.bin/esbuild .ci/echarts.js --bundle \
+		--format=iife --target=es2022 --define:process.env.NODE_ENV='"production"' \
+		--legal-comments=none --outfile=build/echarts/bundle.js
+	build/echarts/node_modules/.bin/terser build/echarts/bundle.js --compress passes=3 --mangle --toplevel \
+		--format preamble="'/* Apache ECharts 6.1.0: Apache licence, see ECHARTS-LICENSE */'" \
+		--output src/rectifold/report/assets/echarts.min.js
 
 browser: $(VENV)/.installed
 	@command -v chromium >/dev/null || test -n "$$CHROMIUM" || { echo "installing chromium"; \

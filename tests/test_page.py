@@ -476,8 +476,61 @@ def test_the_page_holds_the_data_of_the_report(show, wines):
     page = show(wines)
     facts = page.evaluate("rectifold.data.summary")
     assert facts == json.loads(json.dumps(wines.summary()))
-    lengths = page.evaluate("rectifold.data.details.columns.map((c) => c.values.length)")
-    assert lengths == [len(one["values"]) for one in wines.report().data["details"]["columns"]]
+    data = wines.report().data
+    details = page.evaluate("""() => {
+      const { columns, point, neighbours } = rectifold.data.details;
+      return [columns.map((column) => [...column.values]), [...point], [...neighbours.point]];
+    }""")
+    assert details[0] == [one["values"] for one in data["details"]["columns"]]
+    assert details[1] == data["details"]["point"].tolist()
+    assert details[2] == data["details"]["neighbours"]["point"].ravel().tolist()
+
+
+def test_a_sample_is_shown_beside_its_neighbours_with_the_shares_of_columns(show, wines):
+    page = show(wines)
+    page.click("#table tbody tr:nth-child(1)")
+    row = int(rows_shown(page)[0][0])
+    lines = page.eval_on_selector_all(
+        "#beside tr", "(rows) => rows.map((row) => [...row.cells].map((c) => c.textContent))"
+    )
+    _, near, distances = wines._trace.neighbours.of(np.array([row]))
+    assert [int(name) for name in lines[0][3:]] == near[0].tolist()
+    frame = wines._trace.rows
+    points = wines._trace.space.transform(frame.iloc[[row, *near[0]]])
+    squares = (points[1:] - points[0]) ** 2
+    means = dict(
+        zip(frame.columns, (squares / distances[0][:, None] ** 2).mean(axis=0), strict=True)
+    )
+    shown = {name: float(share.split("%")[0]) / 100 for name, share, *_ in lines[1:]}
+    assert shown == pytest.approx(means, abs=0.011)
+    assert list(shown.values()) == sorted(shown.values(), reverse=True)
+    for name, _, *cells in lines[1:]:
+        own = frame[name].iloc[[row, *near[0]]]
+        assert [float(one) for one in cells] == pytest.approx(own.tolist(), rel=1e-4)
+
+
+def test_sliders_begin_with_gamma_and_shade_where_alpha_decides_nothing(show, wines):
+    page = show(wines)
+    ids = page.eval_on_selector_all(
+        "#thresholds input[type=range]", "(all) => all.map((i) => i.id)"
+    )
+    assert ids == ["gamma", "beta", "alpha"]
+    shade, track = page.locator(".dead").bounding_box(), page.locator("#alpha").bounding_box()
+    assert shade["width"] == pytest.approx(track["width"] / 2, abs=2)
+    five = show(cleaned(*overlapping_classes(), sampling_strategy="all"))
+    assert five.locator(".dead").count() == 0
+
+
+def test_on_a_phone_the_sliders_are_above_the_map(show, wines):
+    page = show(wines, size=(390, 844))
+    assert page.locator("#gamma").bounding_box()["y"] < page.locator("#map").bounding_box()["y"]
+
+
+def test_columns_open_on_the_class_that_lost_most(show, wines):
+    page = show(wines)
+    pressed = page.text_content("#column-classes [aria-pressed=true]")
+    most = max(wines.summary()["classes"], key=lambda one: one["removed"])
+    assert pressed == most["label"] == "poor"
 
 
 def scrolled(page):
@@ -563,6 +616,7 @@ def test_cells_are_shown_searched_and_downloaded_unchanged(show):
     page.fill("#search", some)
     assert [one["id"] for one in downloaded(page)] == [some]
     assert some in [cell for line in rows_shown(page) for cell in line]
+    assert "123500" in rows_shown(page)[0]
     page.fill("#search", "zebra")
     assert len(downloaded(page)) == len(found)
     page.fill("#search", "deep noise")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import narwhals.stable.v2 as nw
 import numpy as np
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 _MAX_FITTED = 20_000
 #: The squares of values above this, or below its inverse, leave the range of floats.
 _EXTREME = 1e100
+#: A function that turns samples, by their indices, into points.
+Encoder: TypeAlias = Callable[[Ints], Matrix]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -159,19 +161,37 @@ def _numbers(X: Any) -> Matrix | None:
         return None
 
 
-def _encoder(record: Rectification, X: Any, values: Matrix | None) -> Callable[[Ints], Matrix]:
-    """Return a function that turns samples, by their indices, into points of the space."""
+def encoder_of(record: Rectification) -> Encoder | None:
+    """Return a function that turns samples, by their indices, into points of the space of a run.
+
+    None if the run got distances instead of samples. The record must hold the samples.
+    """
+    trace = record._trace
+    assert trace is not None
+    if record._setting.metric == "precomputed":
+        return None
+    if trace.space is None:
+        values = as_numbers(trace.rows, allow_nan=True)
+        return lambda rows: values[rows]
+    if not hasattr(trace.space, "transform"):
+        points = trace.points
+        return lambda rows: points[rows]
+    return _transformed(trace.rows, trace.space)
+
+
+def _encoder(record: Rectification, X: Any, values: Matrix | None) -> Encoder:
+    """Return a function that turns samples, by their indices, into points to project."""
     if values is not None:
         return lambda rows: values[rows]
-    space = None if record._trace is None else record._trace.space
-    if space is None or isinstance(space, HEOMSpace):
+    if record._trace is None or isinstance(record._trace.space, HEOMSpace):
         # Category codes have no order: principal components need one-hot columns.
-        space = TableSpace().fit(X)
-    elif not hasattr(space, "transform"):
-        assert record._trace is not None
-        points = record._trace.points
-        return lambda rows: points[rows]
+        return _transformed(X, TableSpace().fit(X))
+    encode = encoder_of(record)
+    assert encode is not None
+    return encode
 
+
+def _transformed(X: Any, space: Any) -> Encoder:
     def encode(rows: Ints) -> Matrix:
         part = _safe_indexing(X, rows)
         # Some transformers work in place, and the input must not change.

@@ -28,7 +28,7 @@ def joined(names: Sequence[str]) -> str:
 def compressed(content: bytes) -> str:
     """Return bytes as text that `unpack.js` decompresses."""
     # Without a time stamp, so that the same report is the same file.
-    return base64.b64encode(gzip.compress(content, 6, mtime=0)).decode()
+    return base64.b64encode(gzip.compress(content, 9, mtime=0)).decode()
 
 
 def render_template(name: str, **values: Any) -> str:
@@ -37,9 +37,19 @@ def render_template(name: str, **values: Any) -> str:
 
 
 def render_with_scripts(name: str, scripts: Sequence[str], **values: Any) -> str:
-    """Return a page whose policy tells the browser to run these scripts only, and load nothing."""
-    hashes = [_hash(script) for script in scripts]
-    return render_template(name, scripts=scripts, hashes=hashes, **values)
+    """Return a page whose policy tells the browser to run these scripts only, and load nothing.
+
+    The page has the scripts in compressed form, and a short one that decompresses and runs them.
+    """
+    loader = joined(("unpack.js", "load.js"))
+    hashes = [_hash(script) for script in (loader, *scripts)]
+    packed = [_packed(script) for script in scripts]
+    return render_template(name, loader=loader, packed=packed, hashes=hashes, **values)
+
+
+@cache
+def _packed(script: str) -> str:
+    return compressed(script.encode())
 
 
 @cache

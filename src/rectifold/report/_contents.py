@@ -11,6 +11,7 @@ from rectifold._core.projection import project
 from rectifold._core.utils import Ints, versions
 from rectifold._core.votes import size_order
 from rectifold.report._differences import compare_columns, order_of_importance
+from rectifold.report._duplicates import count_duplicates
 from rectifold.report._messages import command_line, python_arguments, warnings_of
 from rectifold.report._points import describe_details, describe_samples
 from rectifold.report._subset import Budget, choose_samples
@@ -53,6 +54,7 @@ class Contents:
             "command": command_line(record, command),
             "thresholds": describe_thresholds(record, self._removable),
             "confidence": count_confidence(record),
+            "duplicates": count_duplicates(record),
             "columns": compared,
             "n_columns": len(self._table.names),
         }

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 _MAX_DRAWN, _MAX_LISTED = 12, 100
 #: Number of bins of a distribution, and maximum number of categories.
 _N_BINS, _MAX_CATEGORIES = 20, 8
+#: Fewer removed samples than this are listed one by one: their histogram would show chance.
+_FEW = 20
 #: The difference if all removed samples and no kept one have a category: there is no spread.
 _SEPARATED = 10.0
 
@@ -182,11 +184,14 @@ def _distribution(column: Column, removed: Ints, kept: Ints) -> dict[str, Any]:
             np.flatnonzero(np.maximum(p, q)),
             key=lambda at: (-max(p[at], q[at]), column.levels[at]),
         )[:_MAX_CATEGORIES]
-        return {
+        facts = {
             "levels": [column.levels[at] for at in most],
             "removed_shares": p[most].tolist(),
             "kept_shares": q[most].tolist(),
         }
+        if len(removed) < _FEW:
+            facts["marks"] = np.rint(p[most] * len(removed)).astype(int).tolist()
+        return facts
     a, b = (column.numbers[rows] for rows in (removed, kept))
     a, b = a[np.isfinite(a)], b[np.isfinite(b)]
     both = np.concatenate((a, b))
@@ -198,12 +203,17 @@ def _distribution(column: Column, removed: Ints, kept: Ints) -> dict[str, Any]:
     edges = np.linspace(low, high, _N_BINS + 1)
     shares = [_histogram(np.ldexp(values, -exponent), edges) for values in (a, b)]
     edges = np.ldexp(edges, exponent)
-    return {
+    facts = {
         "removed_shares": shares[0],
         "kept_shares": shares[1],
         "cut": bool(both.min() < edges[0] or both.max() > edges[-1]),
         "edges": [_date(edge) for edge in edges] if column.kind == "date" else edges.tolist(),
     }
+    if len(removed) < _FEW:
+        places = np.clip((np.ldexp(a, -exponent) - low) / (high - low), 0, 1)
+        values = map(_date, a) if column.kind == "date" else a.tolist()
+        facts["marks"] = [list(mark) for mark in zip(places.tolist(), values, strict=True)]
+    return facts
 
 
 def _window(values: Floats) -> tuple[float, float]:

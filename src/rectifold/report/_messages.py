@@ -13,7 +13,7 @@ import numpy as np
 from rectifold._core.accuracy import in_words
 from rectifold._core.rules import can_lose, cap, guarded
 from rectifold._core.target import named
-from rectifold.report._thresholds import alpha_has_no_effect
+from rectifold.report._thresholds import dead_zone_of_alpha
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -30,6 +30,9 @@ _OPTIONS = (
 )
 #: Parameters that have sliders on the page.
 _THRESHOLDS = ("alpha", "beta", "gamma")
+
+#: A class that loses a larger share of its samples gets a warning.
+_MUCH = 0.3
 
 
 class Record(Protocol):
@@ -79,6 +82,12 @@ def warnings_of(record: Record) -> list[str]:
                 f"The floor of class {label} was reached: {spared}, so that the class does not "
                 "become smaller than the largest class that is not strict."
             )
+    messages += [
+        f"Class {named(label)} loses {one['removed'] / one['before']:.0%} of its samples. Look at "
+        "them before you use the cleaned data: so many are rarely all noise."
+        for label, one in zip(classes, facts["classes"], strict=True)
+        if one["after"] and one["removed"] > _MUCH * one["before"]
+    ]
     emptied = [
         named(label)
         for label, one in zip(classes, facts["classes"], strict=True)
@@ -86,13 +95,19 @@ def warnings_of(record: Record) -> list[str]:
     ]
     if emptied:
         messages.append(f"All samples of class {', '.join(emptied)} were removed.")
-    if alpha_has_no_effect(sizes, setting.strict) and thresholds.alpha <= 0.5:
+    dead = dead_zone_of_alpha(sizes, setting.strict)
+    if thresholds.alpha <= dead:
         messages.append(
-            f"alpha = {thresholds.alpha:g} has no effect: with two classes, a sample whose own "
-            "vote is below 0.5 is predicted to be of the other class, so it is removed as an "
-            "intrusion for any alpha. Only values above 0.5 remove more samples."
+            f"alpha = {thresholds.alpha:g} has no effect: with {len(sizes)} classes, a sample "
+            f"whose own vote is below {_fraction(len(sizes))} is predicted to be of another class, "
+            "so it is removed as an intrusion for any alpha. Only values above "
+            f"{_fraction(len(sizes))} remove more samples."
         )
     return messages
+
+
+def _fraction(n_classes: int) -> str:
+    return "0.5" if n_classes == 2 else f"1/{n_classes}"
 
 
 def _on_accuracy(record: Record) -> list[str]:

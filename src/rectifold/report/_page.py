@@ -21,6 +21,7 @@ _SCRIPTS = (
     "map.js",
     "confidence.js",
     "thresholds.js",
+    "beside.js",
     "details.js",
     "table.js",
     "columns.js",
@@ -34,6 +35,7 @@ _LARGEST = 1e30
 _ARRAYS = {
     "uint8": "Uint8Array",
     "uint16": "Uint16Array",
+    "int16": "Int16Array",
     "int32": "Int32Array",
     "float32": "Float32Array",
     "float64": "Float64Array",
@@ -81,8 +83,10 @@ def _packed(data: dict[str, Any]) -> tuple[str, str]:
             return value
         is_delta = value.dtype == np.int64
         if is_delta:
-            # Row numbers ascend, and the differences between them are small.
+            # Most of these numbers ascend, and the differences between them are small.
             value = np.diff(value, prepend=0).astype(np.int32)
+        if value.dtype == np.int32 and value.size and -32768 <= value.min() <= value.max() < 32768:
+            value = value.astype(np.int16)
         content = np.ascontiguousarray(value).astype(value.dtype.newbyteorder("<")).tobytes()
         content += bytes(-len(content) % 8)
         start = length
@@ -91,9 +95,38 @@ def _packed(data: dict[str, Any]) -> tuple[str, str]:
         name = _ARRAYS[value.dtype.name]
         return {"array": name, "start": start, "n": value.size, "is_delta": is_delta}
 
-    facts = refer({**data, "points": _quantised(data["points"])})
-    text = json.dumps(facts, allow_nan=False, separators=(",", ":"))
+    small = {
+        **data,
+        "points": _quantised(data["points"]),
+        "details": _shortened(data["details"]),
+    }
+    text = json.dumps(refer(small), allow_nan=False, separators=(",", ":"))
     return compressed(text.encode()), compressed(b"".join(parts))
+
+
+def _shortened(details: dict[str, Any]) -> dict[str, Any]:
+    """Return details in fewer bytes: of columns the distinct cells and the codes of all cells."""
+    columns = []
+    for column in details["columns"]:
+        codes: dict[Any, int] = {}
+        of_cells = [codes.setdefault(value, len(codes)) for value in column["values"]]
+        small = np.uint8 if len(codes) <= 256 else np.uint16 if len(codes) <= 65_536 else np.int32
+        column = {key: value for key, value in column.items() if key != "values"}
+        columns.append({**column, "levels": list(codes), "codes": np.array(of_cells, small)})
+    neighbours = dict(details["neighbours"])
+    if "weight" in neighbours:
+        neighbours["distance"] = _in_16_bits(neighbours["distance"])
+        # The page shows weights with three decimals.
+        neighbours["weight"] = np.round(1000 * neighbours["weight"]).astype(np.uint16)
+    return {**details, "columns": columns, "neighbours": neighbours}
+
+
+def _in_16_bits(values: Any) -> Any:
+    """Return floats rounded to 16 significant bits, which compress better."""
+    bits = values.view(np.uint32)
+    # Of the largest ones, the sum would be infinite.
+    rounded = np.where(bits < 0x7F7FFF80, bits + 0x80, bits) & np.uint32(0xFFFFFF00)
+    return rounded.astype(np.uint32).view(np.float32)
 
 
 def _quantised(points: dict[str, Any]) -> dict[str, Any]:
@@ -108,7 +141,7 @@ def _quantised(points: dict[str, Any]) -> dict[str, Any]:
         # From the lowest value, so that single precision is enough far from zero too.
         low = places.min(axis=0)
         step = np.ones(2)
-        coded = (places - low).astype(np.float32)
+        coded = _in_16_bits((places - low).astype(np.float32))
     else:
         points = {**points, "confidence": np.round(points["confidence"] * _STEPS).astype(np.uint16)}
         low, high = np.quantile(places, [0.001, 0.999], axis=0)

@@ -9,6 +9,7 @@ import numpy as np
 from rectifold._core.projection import Projection
 from rectifold._core.utils import Ints
 from rectifold._core.votes import weigh
+from rectifold.report._shares import columns_compared, divide_distances
 from rectifold.report._subset import Budget, Subset
 from rectifold.report._table import Columns, shown
 
@@ -106,44 +107,75 @@ def _window(places: Any, subset: Subset) -> list[list[float]]:
 def describe_details(
     record: Rectification, subset: Subset, table: Columns, by_importance: Ints, budget: Budget
 ) -> dict[str, Any]:
-    """Return columns and neighbours of the detailed samples, and columns of the drawn ones.
+    """Return columns and neighbours of the detailed samples, and columns of other samples.
 
-    Drawn samples have only as many of the most important columns as the budget has cells for.
+    Of these come first neighbours of the detailed ones, with the same columns, and then drawn
+    samples, which have only as many of the most important columns as the budget has cells for.
     """
     detailed = subset.detailed
-    drawn = subset.rows[subset.drawn]
-    others = drawn[~np.isin(drawn, detailed)]
-    rows = np.concatenate((detailed, others))
     chosen = np.sort(by_importance[: budget.columns])
     left = max(0, budget.cells - len(detailed) * len(chosen))
-    of_all = {int(c) for c in by_importance[: left // max(1, len(others))]}
-    neighbours: dict[str, Any] = {"known": np.zeros(len(detailed), dtype=np.uint8)}
+    near = np.empty(0, dtype=np.intp)
     if record._trace is not None:
-        known, indices, distances = record._trace.neighbours.of(detailed)
-        weights = weigh(
-            distances,
-            record._target.codes[indices],
-            record._target.sizes,
-            epsilon=record._setting.epsilon,
-            class_weight=record._setting.class_weight,
-        )
-        neighbours = {
-            "known": known.astype(np.uint8),
-            "point": np.searchsorted(subset.rows, indices).astype(np.int32),
-            "distance": np.minimum(distances, _LARGEST).astype(np.float32),
-            "weight": weights.astype(np.float32),
-        }
+        near = _first_seen(record._trace.neighbours.of(detailed)[1].ravel())
+        near = np.sort(near[~np.isin(near, detailed)][: left // 2 // max(1, len(chosen))])
+    some = np.concatenate((detailed, near))
+    drawn = subset.rows[subset.drawn]
+    others = drawn[~np.isin(drawn, some)]
+    rows = np.concatenate((some, others))
+    left -= len(near) * len(chosen)
+    of_all = {int(c) for c in by_importance[: left // max(1, len(others))]}
+    sources = columns_compared(record, table)
     return {
         # Positions among the samples of the page; the first `count` of them are detailed.
-        "point": np.searchsorted(subset.rows, rows).astype(np.int32),
+        "point": np.searchsorted(subset.rows, rows).astype(np.int64),
         "count": len(detailed),
         "confidence": record.confidence[detailed],
         "columns": [
             {
                 "name": shown(table.names[column]),
-                "values": table.plain(int(column), rows if int(column) in of_all else detailed),
+                # Whether the distance depends on it, if that is known.
+                "compared": None if sources is None else bool((sources == column).any()),
+                "values": table.plain(int(column), rows if int(column) in of_all else some),
             }
             for column in chosen
         ],
-        "neighbours": neighbours,
+        "neighbours": _describe_neighbours(record, subset, sources, chosen, budget.shares),
     }
+
+
+def _describe_neighbours(
+    record: Rectification, subset: Subset, sources: Ints | None, columns: Ints, n_shares: int
+) -> dict[str, Any]:
+    """Return the neighbours of the detailed samples, and the shares of columns in distances."""
+    detailed = subset.detailed
+    if record._trace is None:
+        return {"known": np.zeros(len(detailed), dtype=np.uint8)}
+    known, indices, distances = record._trace.neighbours.of(detailed)
+    weights = weigh(
+        distances,
+        record._target.codes[indices],
+        record._target.sizes,
+        epsilon=record._setting.epsilon,
+        class_weight=record._setting.class_weight,
+    )
+    shares = np.empty((0, indices.shape[1], len(columns)))
+    if sources is not None:
+        # Removed and spared samples are the first ones.
+        n = int((record.removed | record.spared)[detailed[known]].sum())
+        n = min(n, n_shares // max(1, indices.shape[1] * len(columns)))
+        shares = divide_distances(record, sources, columns, detailed[known][:n], indices[:n])
+    return {
+        "known": known.astype(np.uint8),
+        "point": np.searchsorted(subset.rows, indices).astype(np.int32),
+        "distance": np.minimum(distances, _LARGEST).astype(np.float32),
+        "weight": weights.astype(np.float32),
+        # In per cent, of the first samples with known neighbours.
+        "shares": np.round(100 * shares).astype(np.uint8),
+    }
+
+
+def _first_seen(values: Ints) -> Ints:
+    """Return the distinct values in the order of their first occurrence."""
+    distinct, first = np.unique(values, return_index=True)
+    return distinct[np.argsort(first, kind="stable")]

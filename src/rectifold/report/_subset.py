@@ -32,6 +32,8 @@ class Budget:
     detailed: int = 4_000
     #: Cells of the table.
     cells: int = 250_000
+    #: Shares of columns in the distances to neighbours, one per neighbour and column.
+    shares: int = 100_000
     #: Columns of a sample.
     columns: int = 40
 
@@ -43,6 +45,7 @@ class Budget:
             self.next // 2,
             self.detailed // 2,
             self.cells // 2,
+            self.shares // 2,
             self.columns,
         )
 

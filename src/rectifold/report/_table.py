@@ -115,6 +115,12 @@ class Columns:
         return self._frame.get_column(self._own[column])
 
 
+def column_names(X: Any) -> list[str] | None:
+    """Return the names of the columns of a frame, or None for other tables."""
+    frame = nw.from_native(X, eager_only=True, pass_through=True)
+    return [str(name) for name in frame.columns] if isinstance(frame, nw.DataFrame) else None
+
+
 def shown(value: Any) -> str:
     """Return a name or a cell as short text, with invisible characters escaped.
 

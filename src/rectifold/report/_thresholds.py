@@ -77,14 +77,14 @@ def find_removable(record: Rectification) -> list[Removable]:
     return removable
 
 
-def alpha_has_no_effect(sizes: Ints, strict: frozenset[int]) -> bool:
-    """Return whether alpha up to 0.5 has no effect: of two classes only the larger is strict.
+def dead_zone_of_alpha(sizes: Ints, strict: frozenset[int]) -> float:
+    """Return the largest alpha that removes nothing, or 0.
 
-    A sample of the larger class whose own vote is below a half is predicted to be of the smaller
-    class, and removed as an intrusion. A strict smaller class has no intrusions.
+    If only the largest class is strict, one of its samples whose own vote is below one over the
+    number of classes is predicted to be of another class: it is an intrusion for any alpha. A
+    smaller strict class also loses samples that larger classes are predicted for, by alpha alone.
     """
-    order = size_order(sizes)
-    return len(order) == 2 and strict == {int(order[0])}
+    return 1 / len(sizes) if strict == {int(size_order(sizes)[0])} else 0.0
 
 
 def describe_thresholds(record: Rectification, removable: list[Removable]) -> dict[str, Any]:
@@ -103,7 +103,7 @@ def describe_thresholds(record: Rectification, removable: list[Removable]) -> di
         "min_minority": thresholds.min_minority,
         "keep_floor": record._setting.keep_floor,
         "tolerance": TOLERANCE,
-        "alpha_has_no_effect": alpha_has_no_effect(sizes, record._setting.strict),
+        "dead_zone_of_alpha": dead_zone_of_alpha(sizes, record._setting.strict),
         "classes": [
             {
                 "role": record._setting.role(code),

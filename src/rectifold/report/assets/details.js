@@ -21,21 +21,20 @@ function makeDetails(page) {
     const point = view.chosen;
     if (point === null) return;
     title.textContent = page.titleOf(point);
-    const cells = page.cellsOf(point);
+    const cells = page.cellsOf(point), near = page.neighboursOf(point);
     body.replaceChildren(
       make("p", {}, verdict(data, point, page.outcomeOf(point))),
       ...(points.axes ? [make("p", {}, make("button", { type: "button", class: "quiet", id: "show-on-map", onclick: () => page.showOnMap() }, "Show on the map"))] : []),
       make("h3", {}, "Neighbours"),
-      neighbours(point),
-      ...(cells.length ? [make("h3", {}, "Columns"), make("table", {}, make("tbody", {}, ...cells.map(([name, value]) => (
-        make("tr", {}, make("th", { scope: "row" }, name), make("td", { class: "cell" }, cell(value))))))),
-        ...(cells.length < data.n_columns ? [make("p", { class: "hint" }, `${cells.length} of ${data.n_columns} columns: those in which removed samples differ most.`)] : [])]
+      neighbours(point, near),
+      ...(near && cells.length ? beside(page, point, near) : cells.length ? [make("h3", {}, "Columns"), make("table", {}, make("tbody", {}, ...cells.map(([name, value]) => (
+        make("tr", {}, make("th", { scope: "row" }, name), make("td", { class: "cell" }, rounded(value))))))),
+        ...moreColumns(data, cells.length)]
         : [make("p", { class: "hint" }, "This page does not hold the columns of this sample.")]),
     );
   }
 
-  function neighbours(point) {
-    const near = page.neighboursOf(point);
+  function neighbours(point, near) {
     if (!near) return make("p", {}, `Nearest first: ${page.neighbourLabels(point)}`);
     const most = Math.max(...near.map((one) => one.weight));
     return make("table", { id: "neighbours" },

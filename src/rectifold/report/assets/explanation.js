@@ -16,7 +16,6 @@ function open(data) {
     const [, p, classifier, vote] = listed.classes[place][0];
     return { p, classifier: (1 - weight) * classifier, vote: vote === null ? 0 : weight * vote };
   };
-  const textOf = (value) => (typeof value === "number" && !Number.isInteger(value) ? figure(value) : cell(value));
 
   function bar(place) {
     const { classifier, vote } = partsOf(place);
@@ -127,7 +126,7 @@ function open(data) {
     const box = document.getElementById("beside");
     const near = data.has_train ? listed.near[place] : [];
     const content = (value, kind) => {
-      const text = textOf(value);
+      const text = rounded(value);
       const classes = [kind, typeof value === "string" && text.length > 16 ? "long" : ""].filter(Boolean).join(" ");
       return make("td", { class: classes || null, title: cell(value) },
         value === null ? make("span", { class: "missing" }, "missing") : text === "" ? make("span", { class: "missing" }, "empty") : text);
@@ -172,10 +171,4 @@ function open(data) {
   document.documentElement.dataset.ready = "";
 }
 
-unpacked("facts").then((facts) => open(JSON.parse(new TextDecoder().decode(facts)))).catch((problem) => {
-  for (const part of document.querySelectorAll("[data-needs-script]")) part.hidden = true;
-  const box = document.getElementById("problem");
-  box.hidden = false;
-  box.textContent = `This page could not be shown: ${problem.message}. It needs a browser from 2023 or later.`;
-  throw problem;
-});
+unpacked(document.getElementById("facts")).then((facts) => open(JSON.parse(new TextDecoder().decode(facts)))).catch(fail);

@@ -37,8 +37,17 @@ function open(data) {
     neighboursOf(point) {
       const place = placeOf.get(point);
       if (place === undefined || place >= details.count || !known[place]) return null;
-      const { point: near, distance, weight } = details.neighbours, start = before[place] * k;
-      return Array.from({ length: k }, (_, j) => ({ point: near[start + j], distance: distance[start + j], weight: weight[start + j] }));
+      const { point: near, distance, weight, shares } = details.neighbours, start = before[place] * k;
+      const n = details.columns.length, held = (start + k) * n <= shares.length;
+      return Array.from({ length: k }, (_, j) => ({
+        point: near[start + j], distance: distance[start + j], weight: weight[start + j],
+        shares: held ? shares.subarray((start + j) * n, (start + j + 1) * n) : null,
+      }));
+    },
+    /** Return the cell of a sample in a column, undefined if the page does not hold it. */
+    cellOf(point, column) {
+      const place = placeOf.get(point), { values } = details.columns[column];
+      return place < values.length ? values[place] : undefined;
     },
     neighbourLabels(point) {
       const place = points.neighbours_at[point];
@@ -126,10 +135,4 @@ function open(data) {
   document.documentElement.dataset.ready = "";
 }
 
-read().then(open).catch((problem) => {
-  for (const part of document.querySelectorAll("[data-needs-script]")) part.hidden = true;
-  const box = document.getElementById("problem");
-  box.hidden = false;
-  box.textContent = `This page could not be shown: ${problem.message}. It needs a browser from 2023 or later.`;
-  throw problem;
-});
+read().then(open).catch(fail);

@@ -220,7 +220,7 @@ function tipOf(page, point) {
   if (points.index) add("row", String(points.row[point]));
   add("confidence", share(points.confidence[point]));
   const cells = page.cellsOf(point);
-  cells.slice(0, 8).forEach(([name, value]) => add(name, cell(value)));
+  cells.slice(0, 8).forEach(([name, value]) => add(name, rounded(value)));
   const body = make("div", { class: "tip" },
     make("strong", {}, page.titleOf(point)),
     make("p", {}, verdict(data, point, page.outcomeOf(point))), facts);

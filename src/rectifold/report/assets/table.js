@@ -22,7 +22,7 @@ function makeTable(page) {
   const columns = [...fixed, ...own];
   const text = (column, i, k) => {
     const value = column.of(i, k);
-    return column.show && typeof value === "number" ? column.show(value) : cell(value);
+    return (column.show && typeof value === "number" ? column.show : rounded)(value);
   };
   const lower = [];
 
@@ -85,9 +85,9 @@ function makeTable(page) {
     body.replaceChildren(...rows.slice(at * PER_PAGE, (at + 1) * PER_PAGE).map((k) => {
       const i = details.point[k];
       const line = make("tr", { class: view.chosen === i ? "chosen" : null }, ...columns.map((column, place) => {
-        const words = text(column, i, k);
+        const words = text(column, i, k), whole = cell(column.of(i, k));
         if (place === 0) return make("td", {}, make("button", { type: "button", title: words, "data-point": i }, cut(words, 40)));
-        return make("td", { class: column.word ? "word" : null, title: words.length > 24 ? words : null },
+        return make("td", { class: column.word ? "word" : null, title: words.length > 24 || words !== whole ? whole : null },
           ...(column.swatch ? [swatchOf(data, points.class[i])] : []), words);
       }));
       line.addEventListener("click", () => { if (!getSelection().toString()) page.choose(i, line.querySelector("button")); });

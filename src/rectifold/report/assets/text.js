@@ -20,6 +20,12 @@ const short = (number) => (Number.isInteger(number) && Math.abs(number) < 1e5 ? 
 /** Format a cell of the table. */
 const cell = (value) => (value === null || value === undefined ? "" : String(value));
 
+/** Format a cell to read: a number with five digits, and all those before the decimal point. */
+const rounded = (value) => (
+  typeof value !== "number" || Number.isInteger(value) ? cell(value)
+    : Math.abs(value) >= 1e5 ? String(Math.round(value)) : figure(value)
+);
+
 /** Parse text that is a number; other text is NaN. */
 const NUMBER = /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i;
 const asNumber = (value) => (

@@ -1,21 +1,28 @@
 // Thresholds: three sliders, the counts that follow them, and the call and command that repeat them.
 
+// The one that decides most comes first.
 const SLIDERS = [
-  { id: "alpha", sign: "α", meaning: "A sample of a strict class is removed if the vote for its own class is below alpha." },
-  { id: "beta", sign: "β", meaning: "A sample of a protected class is a candidate if the vote for larger classes exceeds beta." },
   { id: "gamma", sign: "γ", meaning: "Maximum fraction of a protected class that is removed." },
+  { id: "beta", sign: "β", meaning: "A sample of a protected class is a candidate if the vote for larger classes exceeds beta." },
+  { id: "alpha", sign: "α", meaning: "A sample of a strict class is removed if the vote for its own class is below alpha." },
 ];
 
 function makeThresholds(page) {
-  const { data, view } = page, { thresholds } = data;
+  const { data, view } = page, { thresholds } = data, dead = thresholds.dead_zone_of_alpha;
   const form = document.getElementById("thresholds");
   form.addEventListener("submit", (event) => event.preventDefault());
   const inputs = SLIDERS.map(({ id, sign, meaning }) => {
     const range = make("input", { type: "range", id, min: 0, max: 1, step: 0.01, "aria-describedby": `${id}-meaning` });
     const number = make("input", { type: "number", min: 0, max: 1, step: 0.01, "aria-label": `${id}, as a number` });
     const text = make("p", { id: `${id}-meaning` }, meaning);
+    const track = make("div", { class: "track" }, range);
+    if (id === "alpha" && dead) {
+      const shade = make("span", { class: "dead", "aria-hidden": "true" });
+      shade.style.setProperty("--to", dead);
+      track.prepend(shade);
+    }
     form.append(make("div", { class: "threshold" },
-      make("label", { for: id }, make("span", {}, `${sign} ${id}`), number), range, text));
+      make("label", { for: id }, make("span", {}, `${sign} ${id}`), number), track, text));
     range.addEventListener("input", () => move(id, Number(range.value)));
     number.addEventListener("change", () => move(id, number.valueAsNumber));
     return { id, range, number, text, meaning };
@@ -40,15 +47,15 @@ function makeThresholds(page) {
       range.value = value;
       range.setAttribute("aria-valuetext", String(value));
       number.value = value;
-      const note = id === "alpha" && thresholds.alpha_has_no_effect && value <= 0.5
-        ? " With two classes, values up to 0.5 have no effect." : "";
+      const note = id === "alpha" && dead
+        ? ` Values up to ${short(dead)} (hatched) decide nothing: below, the neighbours predict another class.` : "";
       text.textContent = `${meaning}${note} In this run: ${Number(thresholds[id].run.toPrecision(6))}.`;
       number.title = `${value}; any value to three decimals`;
     }
     counts();
     back.disabled = SLIDERS.every(({ id }) => set[id] === thresholds[id].run);
     // Arguments that are the defaults of GMR are omitted.
-    const given = SLIDERS.filter(({ id }) => set[id] !== thresholds[id].default);
+    const given = SLIDERS.filter(({ id }) => set[id] !== thresholds[id].default).sort((a, b) => a.id.localeCompare(b.id));
     const all = [...given.map(({ id }) => `${id}=${set[id]}`), ...data.arguments.map(([name, text]) => `${name}=${text}`)];
     document.getElementById("call").textContent = `GMR(${all.join(", ")})`;
     document.getElementById("command").textContent = [data.command.text, ...given.map(({ id }) => `--${id} ${set[id]}`)].join(" ");
