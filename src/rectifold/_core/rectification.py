@@ -77,7 +77,7 @@ class Rectification:
       class  role       before  after  intrusion  ambiguity  deep noise  spared
           0  strict        828    825          3          0           0       0
           1  protected     172    155          0          0          17      13
-    imbalance ratio 4.81 -> 5.32, euclidean, k = 15, engine exact, ... certificates
+    imbalance ratio 4.81 -> 5.32, euclidean, k = 15, engine exact
     >>> milder = gmr.rectification_.redecide(gamma=0)
     >>> int(milder.removed.sum())
     3

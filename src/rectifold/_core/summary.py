@@ -121,7 +121,6 @@ def as_table(summary: dict[str, Any]) -> str:
         for line in lines
     ]
     ratio = summary["imbalance_ratio_after"]
-    certificates = f", {summary['certified']} certificates" if summary["certified"] else ""
     return "\n".join(
         [
             f"Rectification: {summary['removed']} of {summary['n_samples']} samples removed, "
@@ -129,8 +128,7 @@ def as_table(summary: dict[str, Any]) -> str:
             *("  " + line.rstrip() for line in table),
             f"imbalance ratio {summary['imbalance_ratio_before']:.2f} -> "
             f"{'a class is empty' if ratio is None else format(ratio, '.2f')}, "
-            f"{summary['metric']}, k = {summary['n_neighbors']}, engine {summary['engine']}"
-            + certificates,
+            f"{summary['metric']}, k = {summary['n_neighbors']}, engine {summary['engine']}",
             *([] if summary["accuracy"] is None else [in_words(summary["accuracy"])]),
         ]
     )

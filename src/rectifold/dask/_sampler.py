@@ -148,7 +148,7 @@ class GMR(sampler.GMR):
       class  role       before  after  intrusion  ambiguity  deep noise  spared
           0  strict        828    825          3          0           0       0
           1  protected     172    155          0          0          17      13
-    imbalance ratio 4.81 -> 5.32, euclidean, k = 15, engine dask, ... certificates
+    imbalance ratio 4.81 -> 5.32, euclidean, k = 15, engine dask
     """
 
     _parameter_constraints: dict[str, Any] = {  # noqa: RUF012
