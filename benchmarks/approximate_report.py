@@ -9,12 +9,9 @@ and writes README.md and speed.png there.
 import json
 from typing import Any
 
-import matplotlib
-
-matplotlib.use("Agg")
-
-import matplotlib.pyplot as plt
 import numpy as np
+from matplotlib import style
+from matplotlib.figure import Figure
 
 from approximate import DATA, RESULTS, RUNS, TARGET
 from libraries import LIBRARIES
@@ -29,7 +26,8 @@ def main() -> None:
     """Write the table and the figure."""
     runs = [json.loads(path.read_text()) for path in sorted(RUNS.glob("*.json"))]
     by = {(run["data"], run["contestant"]): run for run in runs}
-    plot(by)
+    with style.context("rectifold.figures"):
+        plot(by)
     effect = RESULTS / "effect.json"
     found = json.loads(effect.read_text()) if effect.exists() else {"auprc": [], "repeated": None}
     (RESULTS / "README.md").write_text("\n".join([*table(by), *effects(found)]) + "\n")
@@ -130,10 +128,12 @@ def _yes(answer: bool) -> str:
 def plot(by: dict[tuple[str, str], dict[str, Any]]) -> None:
     """Plot recall against the speed relative to the exact engine."""
     names = [name for name in DATA if (name, "exact") in by]
-    figure, axes = plt.subplots(
-        1, len(names), figsize=(3.4 * len(names), 3.6), sharex=True, sharey=True
-    )
-    for axis, name in zip(np.atleast_1d(axes), names, strict=True):
+    n_lines = -(-len(names) // 2)
+    figure = Figure(figsize=(7.6, 1 + 3.2 * n_lines))
+    axes = figure.subplots(n_lines, 2, sharex=True, sharey=True, squeeze=False).ravel()
+    for axis in axes[len(names) :]:
+        axis.set_visible(False)
+    for axis, name in zip(axes, names, strict=False):
         exact = by[name, "exact"]["seconds"]
         for contestant in CONTESTANTS:
             run = by.get((name, contestant))
@@ -156,14 +156,12 @@ def plot(by: dict[tuple[str, str], dict[str, Any]]) -> None:
         axis.set_xscale("log")
         axis.set_xticks(TICKS, [f"{tick:g}" for tick in TICKS])
         axis.minorticks_off()
-        axis.set_title(name, fontsize=10)
+        axis.set_title(name)
         axis.set_xlabel("times as fast as exact")
-    first = np.atleast_1d(axes)[0]
-    first.set_ylabel("true neighbours found")
-    handles, labels = first.get_legend_handles_labels()
-    figure.legend(handles, labels, loc="lower center", ncols=len(CONTESTANTS), frameon=False)
-    figure.tight_layout(rect=(0, 0.09, 1, 1))
-    figure.savefig(RESULTS / "speed.png", dpi=120, metadata={"Software": None})
+        axis.tick_params(labelbottom=True, axis="x", rotation=45)
+    figure.supylabel("true neighbours found", fontsize="medium")
+    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=4)
+    figure.savefig(RESULTS / "speed.png", metadata={"Software": None})
 
 
 if __name__ == "__main__":

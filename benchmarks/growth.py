@@ -1,10 +1,10 @@
 """Measure how time grows with the number of samples, beside the paper's implementation.
 
-    python benchmarks/growth.py [NAME] [--data-home FOLDER]
+    python benchmarks/growth.py [NAME] [--data-home FOLDER] [--again]
 
 On 1/16, 1/8, ... of the samples of NAME (creditcard), drawn at random within each class. The
 exponent is the slope of the logarithm of seconds over that of samples. Results go to
-results/speed/growth.json, the figure to docs/images/growth.png.
+results/speed/growth.json, the figure to docs/images/growth.png; --again only draws what is stored.
 """
 
 import argparse
@@ -12,13 +12,14 @@ from pathlib import Path
 from statistics import median
 from time import perf_counter, sleep
 
-import matplotlib
 import numpy as np
+from matplotlib import style
+from matplotlib.figure import Figure
 from sklearn.model_selection import train_test_split
 
 from cases import DATA, load
 from contestants import ours, paper
-from recording import write
+from recording import read, write
 
 PICTURE = Path(__file__).parents[1] / "docs" / "images" / "growth.png"
 
@@ -41,12 +42,15 @@ def exponent(rows: list[int], times: list[float]) -> float:
 
 def draw(rows: list[int], times: dict[str, list[float]], slopes: dict[str, float]) -> None:
     """Draw both lines; seconds are relative to ours at the smallest part."""
-    matplotlib.use("Agg")
-    from matplotlib import pyplot as plt
+    with style.context("rectifold.figures"):
+        _draw(rows, times, slopes)
 
-    figure, axes = plt.subplots(figsize=(6, 4), layout="constrained")
+
+def _draw(rows: list[int], times: dict[str, list[float]], slopes: dict[str, float]) -> None:
+    figure = Figure()
+    axes = figure.subplots()
     labels = {"paper": "the paper's way", "ours": "rectifold"}
-    for name, colour in (("paper", "#b5651d"), ("ours", "#1b6ca8")):
+    for name, colour in (("paper", "C1"), ("ours", "C0")):
         relative = np.array(times[name]) / times["ours"][0]
         axes.loglog(rows, relative, "o-", color=colour)
         axes.annotate(
@@ -61,9 +65,8 @@ def draw(rows: list[int], times: dict[str, list[float]], slopes: dict[str, float
     axes.minorticks_off()
     axes.set_xlabel("rows")
     axes.set_ylabel("time, relative to the shortest")
-    axes.spines[["top", "right"]].set_visible(False)
     PICTURE.parent.mkdir(exist_ok=True)
-    figure.savefig(PICTURE, dpi=150)
+    figure.savefig(PICTURE, metadata={"Software": None})
 
 
 def main() -> None:
@@ -71,7 +74,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("name", nargs="?", default="creditcard")
     parser.add_argument("--data-home", type=Path, default=DATA)
+    parser.add_argument("--again", action="store_true", help="draw the stored result, measure none")
     options = parser.parse_args()
+    if options.again:
+        stored = read("growth")
+        draw(stored["rows"], stored["relative"], stored["exponents"])
+        return
     X, y = load(options.name, options.data_home)
     ours(*train_test_split(X, y, train_size=1 / 16, stratify=y, random_state=0)[::2])
     rows: list[int] = []

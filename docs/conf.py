@@ -70,6 +70,7 @@ sphinx_gallery_conf = {
     "filename_pattern": r"/plot_",
     "ignore_pattern": r"(^|/)(?!plot_)[^/]*\.py$",
     "image_scrapers": ("pictures",),
+    "reset_modules": ("matplotlib", "pictures.use_style"),
     "within_subsection_order": "order.InTeachingOrder",
     "download_all_examples": False,
     "remove_config_comments": True,

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from matplotlib import style
 from matplotlib.figure import Figure
 
 # Importing the example runs it, figure included.
@@ -46,8 +47,9 @@ def main(folder: str | Path = IMAGES) -> None:
     pictures["confidence"] = Figure(figsize=(6.4, 5), layout="constrained")
     plot_confidence(gmr, axes=pictures["confidence"].subplots(2, 1))
     for name, figure in pictures.items():
-        figure.savefig(Path(folder) / f"method-{name}.png", dpi=110, metadata={"Software": None})
+        figure.savefig(Path(folder) / f"method-{name}.png", metadata={"Software": None})
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:2])
+    with style.context("rectifold.figures"):
+        main(*sys.argv[1:2])

@@ -64,9 +64,22 @@ _ = panels[0].set(xlabel="", ylabel="")  # the two features have no meaning
 import sys
 
 if __name__ == "__main__" and len(sys.argv) > 1:
-    original, _, _ = plot_rectification(gmr)
-    original.set(xlabel="", ylabel="")
-    original.figure.savefig(sys.argv[1], dpi=110, metadata={"Software": None})
+    with plt.style.context("rectifold.figures"):
+        # Before and after; the vote would be too small beside them.
+        figure, (before, after) = plt.subplots(1, 2, figsize=(8, 5.6))
+        plot_rectification(gmr, axes=[before, plt.figure().add_subplot(), after])
+        before.patches[-1].remove()
+        before.set(xlabel="", ylabel="")
+        for axes, when, labels in ((before, "before", y), (after, "after", y_clean)):
+            n_rare = (labels == "rare").sum()
+            axes.set_title(f"{when}: {len(labels) - n_rare} common, {n_rare} rare")
+        legends = [axes.get_legend() for axes in (before, after)]
+        handles = [handle for legend in legends for handle in legend.legend_handles]
+        names = [text.get_text() for legend in legends for text in legend.get_texts()]
+        for legend in legends:
+            legend.remove()
+        figure.legend(handles, names, loc="outside lower center", ncols=2, fontsize="medium")
+        figure.savefig(sys.argv[1], metadata={"Software": None})
 # sphinx_gallery_end_ignore
 
 # %%

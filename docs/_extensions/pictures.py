@@ -9,6 +9,7 @@ An example says it in comments within the block that draws, which readers of the
 import re
 from typing import Any
 
+from matplotlib import style
 from sphinx.application import Sphinx
 from sphinx_gallery.scrapers import matplotlib_scraper
 
@@ -23,6 +24,11 @@ def _scrape(block: Any, names: dict[str, Any], gallery: dict[str, Any]) -> str:
     told = " ".join(re.findall(r'^# sphinx_gallery_alt = "(.+)"$', block[1], flags=re.MULTILINE))
     kept = matplotlib_scraper(block, names, gallery)
     return re.sub(r"(?<=:alt: ).*", lambda _: told, kept) if told else kept
+
+
+def use_style(gallery: dict[str, Any], name: str) -> None:
+    """Draw the figures of an example in the style of all figures."""
+    style.use("rectifold.figures")
 
 
 def _get_sg_image_scraper() -> Any:

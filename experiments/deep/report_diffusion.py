@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 
 from experiments.deep.ceiling import BEFORE, PRESENT, TUNED
-from experiments.deep.figures import bars
+from experiments.deep.figures import points
 from experiments.deep.records import BOTH, CLASSIFIER, REAL, SYNTHETIC, outdated
 from rectifold.bench._statistics import TIE, against
 from rectifold.report._document import GMR, NONE, Figure, Part, Section, Table
@@ -81,7 +81,7 @@ def section(rows: pd.DataFrame, ceilings: pd.DataFrame | None = None) -> Section
             "trained on raw or on cleaned data; mean and standard deviation over seeds. Lines: the "
             "same classifier trained on the raw real samples.",
             partial(
-                bars,
+                points,
                 names,
                 {
                     what: [_pair(means, name, SYNTHETIC, method) for name in names]

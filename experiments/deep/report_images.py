@@ -7,7 +7,7 @@ from functools import partial
 
 import pandas as pd
 
-from experiments.deep.figures import bars
+from experiments.deep.figures import points
 from experiments.deep.records import outdated
 from rectifold.bench._statistics import Contrast, against
 from rectifold.report._document import Figure, Part, Section, Table, file_name
@@ -73,7 +73,7 @@ def section(rows: pd.DataFrame) -> Section:
                 f"images-{file_name(name)}",
                 f"Balanced accuracy on {name}, in percent: mean and standard deviation over seeds.",
                 partial(
-                    bars,
+                    points,
                     methods,
                     {
                         "balanced accuracy": [

@@ -153,7 +153,7 @@ def measure() -> Result:
 
 def draw(found: Result) -> Figure:
     """Draw the contrast against the number of columns, with the real data sets."""
-    figure = Figure(figsize=(7, 4.4), layout="constrained")
+    figure = Figure(figsize=(6.8, 6))
     axes = figure.subplots()
     for (name, metrics), colour in zip(found["made_up"].items(), COLOURS, strict=False):
         for metric, style in zip(METRICS, ("-", "--"), strict=True):
@@ -178,7 +178,7 @@ def draw(found: Result) -> Figure:
             (x, -3),
             textcoords="offset points",
             ha=side,
-            fontsize=8,
+            fontsize="small",
             bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.5},
         )
     axes.axvline(100, color="#777777", linewidth=0.8, linestyle=":")
@@ -188,8 +188,7 @@ def draw(found: Result) -> Figure:
     axes.set(ylim=(0.08, 6000))
     axes.set_yticks([0.1, 1, 10, 100, 1000], ["0.1", "1", "10", "100", "1,000"])
     axes.minorticks_off()
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.legend(fontsize=8, ncols=2)
+    figure.legend(loc="outside lower center", ncols=2)
     return figure
 
 

@@ -126,8 +126,8 @@ def measure() -> Result:
 
 def draw(found: Result) -> Figure:
     """Draw the risk against the threshold, for right probabilities and for wrong ones."""
-    figure = Figure(figsize=(8, 4.8), layout="constrained")
-    both = figure.subplots(1, 2, sharex=True)
+    figure = Figure(figsize=(6.4, 11))
+    both = figure.subplots(2, 1, sharex=True)
     t = np.array(found["thresholds"])
     for place, cost in enumerate(found["costs"]):
         if cost not in (1, 10, 100):
@@ -152,9 +152,9 @@ def draw(found: Result) -> Figure:
         axes.set(xscale="logit", xlabel="threshold", ylim=(0.97, 2.5), title=title)
         axes.set_xticks([1e-5, 0.001, 0.01, 0.1, 0.5], ["0.00001", "0.001", "0.01", "0.1", "0.5"])
         axes.minorticks_off()
-        axes.legend(fontsize=8, loc="upper center", bbox_to_anchor=(0.5, -0.16), frameon=False)
-        axes.spines[["top", "right"]].set_visible(False)
-    both[0].set_ylabel("risk, over the lowest")
+        axes.tick_params(labelbottom=True)
+        axes.set_ylabel("risk, over the lowest")
+        axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.18))
     return figure
 
 

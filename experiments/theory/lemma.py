@@ -112,7 +112,7 @@ def measure() -> Result:
 
 def draw(found: Result) -> Figure:
     """Draw the measured and the predicted shift, with a panel for each cleaner."""
-    figure = Figure(figsize=(8, 5.6), layout="constrained")
+    figure = Figure(figsize=(7.2, 7.6))
     panels = figure.subplots(2, 2, sharex=True, sharey=True)
     for axes, (name, row) in zip(panels.flat, found["cleaners"].items(), strict=True):
         mean, low, high = np.array(row["measured_shift"]).T
@@ -131,15 +131,15 @@ def draw(found: Result) -> Figure:
             np.abs([mean - low, high - mean]),
             color=COLOURS[1],
             marker="o",
-            markersize=4,
-            linewidth=1.4,
+            markersize=5,
+            linewidth=1.6,
             label="measured",
         )
-        axes.set_title(f"{name}: r0 = {row['r0'][0]:.3f}, r1 = {row['r1'][0]:.3f}", fontsize=10)
-        axes.spines[["top", "right"]].set_visible(False)
-    panels[0, 0].legend(fontsize=8, loc="upper right")
-    figure.supxlabel("true probability of the minority", fontsize=10)
-    figure.supylabel("shift of its share among the rows", fontsize=10)
+        axes.set_title(f"{name}\nr0 = {row['r0'][0]:.3f}, r1 = {row['r1'][0]:.3f}")
+    entries = panels[0, 0].get_legend_handles_labels()
+    figure.legend(*entries, loc="outside upper center")
+    figure.supxlabel("true probability of the minority", fontsize="medium")
+    figure.supylabel("shift of its share among the rows", fontsize="medium")
     return figure
 
 

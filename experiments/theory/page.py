@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from matplotlib import style
 from matplotlib.figure import Figure
 from scipy import stats
 from threadpoolctl import threadpool_limits
@@ -54,7 +55,8 @@ def publish(
         with threadpool_limits(limits=1):
             recording.write(name, RESULTS, more=("matplotlib",), **measure())
     stored = result(name)
-    draw(stored).savefig(PICTURES / f"theory-{name}.png", dpi=130)
+    with style.context("rectifold.figures"):
+        draw(stored).savefig(PICTURES / f"theory-{name}.png")
     parts = blocks(stored)
     print("\n\n".join(parts))
     recording.fill(PAGES / f"{name}.md", mark(name), *parts)

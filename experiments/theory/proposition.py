@@ -193,13 +193,13 @@ def measure() -> Result:
 
 def draw(found: Result) -> Figure:
     """Draw the positions of the boundaries, with a panel for each world."""
-    figure = Figure(figsize=(9, 4.4), layout="constrained")
-    panels = figure.subplots(1, 3, sharex=True, sharey=True)
+    figure = Figure(figsize=(6.4, 10.4))
+    panels = figure.subplots(3, 1)
     order = [*CLEANERS, *MOVED]
     for axes, world in zip(panels, WORLDS, strict=True):
         for line, text in ((0.5, "equal costs"), (1 / (1 + COST), "a miss: 10")):
             axes.axvline(line, color=GREY, linestyle=":", linewidth=1.2)
-            axes.text(line, -0.8, text, ha="center", fontsize=8, color=INK)
+            axes.text(line, -0.8, text, ha="center", fontsize="small", color=INK)
         for model, colour, shape, shift in zip(
             MODELS, COLOURS, SHAPES, (-0.13, 0.13), strict=False
         ):
@@ -212,15 +212,13 @@ def draw(found: Result) -> Figure:
                         xerr=[[mean - low], [high - mean]],
                         color=colour,
                         marker=shape,
-                        markersize=5,
                         label=model if run["cleaner"] == "no cleaning" else None,
                     )
-        axes.set_title(world, pad=18, fontsize=11)
+        axes.set_title(world, pad=22)
         axes.set_yticks(range(len(order)), [name.replace(", n_nei", ",\nn_nei") for name in order])
+        axes.tick_params(axis="y", labelsize="x-small")
         axes.set(xlabel="boundary, as true probability", xlim=(0, 1), ylim=(9.6, -0.6))
-        axes.tick_params(axis="y", labelsize=8)
-        axes.spines[["top", "right"]].set_visible(False)
-    panels[0].legend(fontsize=8, loc="lower right")
+    panels[0].legend(loc="lower right")
     return figure
 
 

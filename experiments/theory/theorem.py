@@ -133,8 +133,8 @@ def measure() -> Result:
 
 def draw(found: Result) -> Figure:
     """Draw the ratios of variance and of squared error against the dimension."""
-    figure = Figure(figsize=(8, 4), layout="constrained")
-    both = figure.subplots(1, 2, sharex=True, sharey=True)
+    figure = Figure(figsize=(6.4, 8.4))
+    both = figure.subplots(2, 1, sharex=True, sharey=True)
     for axes, what, title in zip(
         both,
         ("variance_ratio", "squared_error_ratio"),
@@ -152,17 +152,15 @@ def draw(found: Result) -> Figure:
                 [mean - low, high - mean],
                 color=colour,
                 marker=shape,
-                markersize=5,
-                linewidth=1.4,
                 label=kind,
             )
         axes.set(xscale="log", yscale="log", xlabel="dimensions", title=title)
         axes.set_xticks(found["dimensions"], [str(d) for d in found["dimensions"]])
         axes.set_yticks([0.5, 1, 2, 4], ["0.5", "1", "2", "4"])
         axes.minorticks_off()
-        axes.spines[["top", "right"]].set_visible(False)
-    both[0].set_ylabel("inverse-distance over uniform")
-    both[1].legend(title="label noise", fontsize=8)
+        axes.set_ylabel("inverse-distance over uniform")
+    entries = both[0].get_legend_handles_labels()
+    figure.legend(*entries, title="label noise", loc="outside lower center", ncols=2)
     return figure
 
 

@@ -96,8 +96,8 @@ def measure() -> Result:
 
 def draw(found: Result) -> Figure:
     """Draw the share of a class that is removed against the threshold."""
-    figure = Figure(figsize=(8, 3.8), layout="constrained")
-    both = figure.subplots(1, 2)
+    figure = Figure(figsize=(6.4, 7))
+    both = figure.subplots(2, 1)
     for axes, what, size, title in zip(
         both,
         ("alpha", "beta"),
@@ -118,10 +118,9 @@ def draw(found: Result) -> Figure:
                 label="plain votes" if weight is None else 'class_weight="balanced"',
             )
         axes.set(xlabel=what, title=f"{title}, %", xlim=(0, 1), ylim=(0, None))
-        axes.spines[["top", "right"]].set_visible(False)
     both[0].text(0.25, 0.5, "decides nothing", transform=both[0].transAxes, ha="center", color=GREY)
     both[1].text(0.25, 0.5, "decides nothing", transform=both[1].transAxes, ha="center", color=GREY)
-    both[0].legend(fontsize=8, loc="upper left")
+    both[0].legend(loc="upper left")
     return figure
 
 

@@ -84,8 +84,9 @@ def _draw_class(axes: Any, record: Rectification, code: int) -> None:
     for at, name in _thresholds(record, code):
         axes.axvline(at, color=INK, linestyle="--", linewidth=1.2)
         transform = axes.get_xaxis_transform()
-        axes.text(at + 0.005, 0.97, name, transform=transform, va="top", size=8, rotation=90)
-    axes.set_title(f"{class_name(record, code)}: {int(mine.sum()):,} samples", fontsize=10)
+        looks = {"va": "top", "size": "x-small", "rotation": 90}
+        axes.text(at + 0.005, 0.97, name, transform=transform, **looks)
+    axes.set_title(f"{class_name(record, code)}: {int(mine.sum()):,} samples", fontsize="medium")
     axes.set_xlim(0, 1)
     axes.spines[["top", "right"]].set_visible(False)
 

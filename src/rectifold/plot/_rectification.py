@@ -106,7 +106,7 @@ def plot_rectification(
         original, vote, cleaned = panels
         for panel in panels:
             panel.set(xlim=scene.window[:, 0], ylim=scene.window[:, 1], xticks=[], yticks=[])
-            panel.spines[:].set_color("#bbbbbb")
+            panel.spines[:].set(color="#bbbbbb", visible=True)
         _draw_original(original, scene)
         across, up = (short_name(name, _MAX_LABEL) for name in names)
         original.set(xlabel=across, ylabel=up)

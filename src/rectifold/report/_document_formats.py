@@ -2,6 +2,7 @@
 
 import base64
 import io
+from contextlib import AbstractContextManager
 from importlib.resources import files
 from typing import Any
 from urllib.parse import quote
@@ -10,13 +11,15 @@ from jinja2 import Environment
 
 from rectifold.report._document import Document, Figure, Section, Table
 
-#: With a fixed salt the same figure is the same text, so that reports can be compared.
-SVG_STYLE: dict[Any, Any] = {
-    "text.parse_math": False,
-    "svg.hashsalt": "rectifold",
-    "font.size": 9,
-    "axes.titlesize": 10,
-}
+
+def figure_style() -> AbstractContextManager[None]:
+    """Return a context in which figures have the style of all documents."""
+    from matplotlib import style
+
+    # With a fixed salt the same figure is the same text, so that reports can be compared.
+    ours: dict[str, Any] = {"text.parse_math": False, "svg.hashsalt": "rectifold"}
+    # The layouts of these figures are their own.
+    return style.context(["rectifold.figures", {**ours, "figure.constrained_layout.use": False}])
 
 
 def to_html(document: Document) -> str:

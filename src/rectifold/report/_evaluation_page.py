@@ -3,13 +3,12 @@
 from collections.abc import Sequence
 from functools import partial
 
-import matplotlib as mpl
 from matplotlib.figure import Figure as Drawing
 
 from rectifold.model_selection import _scores
 from rectifold.model_selection._evaluation import BASELINE, SCORES, Evaluation, MethodResult
 from rectifold.report._document import Document, Figure, Section, Table
-from rectifold.report._document_formats import SVG_STYLE, to_svg
+from rectifold.report._document_formats import figure_style, to_svg
 from rectifold.report._wording import NOTHING, count, number, pvalue
 
 
@@ -90,7 +89,7 @@ def document(evaluation: Evaluation) -> Document:
 
 def _draw_intervals(results: Sequence[MethodResult]) -> str:
     """Return an SVG with one interval below the other: blue if a method helps, orange if not."""
-    with mpl.rc_context(SVG_STYLE):
+    with figure_style():
         figure = Drawing(figsize=(7.2, 0.9 + 0.32 * len(results)))
         axes = figure.add_subplot()
         axes.axvline(0, color="0.6", linewidth=1)
