@@ -346,10 +346,10 @@ def leak() -> str:
 
 def _data_sets() -> dict[str, dict[str, float]]:
     """Return the mean AUPRC of every method on every data set of the paper's experiment."""
-    sections = re.split(r"^### ", _text(PAPER).partition("## Every data set")[2], flags=re.M)[1:]
+    sections = re.split(r"^<summary>", _text(PAPER).partition("## Every data set")[2], flags=re.M)[1:]
     found: dict[str, dict[str, float]] = {}
     for section in sections:
-        name = section.partition("\n")[0].replace("\\", "").strip("* ")
+        name = section.partition("</summary>")[0].replace("\\", "")
         rows = _tables(section)[0]
         scores = {row["Method"]: row["AUPRC"].partition(" ")[0] for row in rows}
         if "7 classifiers" in section.partition("|")[0]:

@@ -41,7 +41,7 @@ import matplotlib.pyplot as plt
 
 # sphinx_gallery_alt = "The gain in average precision of eight candidates over no cleaning, each"
 # sphinx_gallery_alt = "a point with a bar of its error. Nearly all bars lie above zero; the"
-# sphinx_gallery_alt = "chosen one is orange and lies farthest."
+# sphinx_gallery_alt = "chosen one is a red square and lies farthest."
 _, axes = plt.subplots(figsize=(6.4, 4.2), layout="constrained")
 axes.errorbar(results.gain, results.setting, xerr=results.gain_se, fmt="o", color="0.5")
 best = results[results.chosen]

@@ -102,5 +102,5 @@ _ = axes.legend(loc="center left")
 # a classifier is regularised against label noise, cleaning may not be needed.
 
 # sphinx_gallery_start_ignore
-# sphinx_gallery_thumbnail_number = 2
+# sphinx_gallery_thumbnail_number = 1
 # sphinx_gallery_end_ignore

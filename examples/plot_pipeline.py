@@ -82,7 +82,7 @@ for (gamma, some), marker in zip(cleaned.groupby("param_clean__gamma"), "os", st
         some.param_clean__alpha, some.mean_test_score, marker=marker, label=f"GMR(gamma={gamma:g})"
     )
 axes.set(xlabel="alpha", ylabel="average precision, mean of 5 folds")
-_ = axes.legend()
+_ = axes.legend(loc="center right")
 
 # %%
 # Nested cross-validation

@@ -63,6 +63,9 @@ from sklearn.preprocessing import StandardScaler
 # sphinx_gallery_alt = "under-sampling gives probabilities that are far too high; put back, drawn"
 # sphinx_gallery_alt = "dashed, they are near the diagonal. Those after cleaning are a little too"
 # sphinx_gallery_alt = "high."
+# sphinx_gallery_start_ignore
+plt.style.use("rectifold.figures")
+# sphinx_gallery_end_ignore
 figure, panels = plt.subplots(2, 1, figsize=(6.4, 9), layout="constrained")
 drawn = {
     "none": ("k", "o"),
@@ -101,7 +104,7 @@ _ = figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower cen
 import sys
 
 if len(sys.argv) > 1:
-    figure.savefig(sys.argv[1], dpi=110, metadata={"Software": None})
+    figure.savefig(sys.argv[1], metadata={"Software": None})
 # sphinx_gallery_end_ignore
 
 # %%

@@ -238,7 +238,20 @@ def test_the_page_is_one_file_and_escapes_data(written):
     assert "script" not in page.tags
     assert all(one.startswith(("#", "data:image/svg+xml;base64,")) for one in page.references)
     assert "default-src 'none'" in text
-    assert page.cells == [cell for one in document.tables() for row in one.rows for cell in row]
+    assert page.cells == [
+        document.names.get(cell, cell)
+        for one in document.tables()
+        for row in one.rows
+        for cell in row
+    ]
+    # Long parts are folded away, on the page and in Markdown.
+    folded = [section.title for section in document.sections if section.folded]
+    assert "Every data set" in folded
+    for title in folded:
+        assert f"<summary><h2>{title}</h2></summary>" in text
+    inner = re.findall(r'<details class="inner"><summary>(.*?)</summary>', text)
+    markdown = (folder / "README.md").read_text()
+    assert len(inner) == markdown.count("<details>") == markdown.count("</details>") > 5
 
 
 def test_markdown_has_the_same_tables_and_its_figures_exist(written):
@@ -282,14 +295,14 @@ def test_figures_are_the_same_in_every_process():
         "from rectifold.bench._comparison import compare\n"
         "from rectifold.bench.report._figures import critical_difference\n"
         "from rectifold.bench._statistics import friedman\n"
-        "print(critical_difference(friedman(compare(made_up()).by_block()), {}))"
+        "print(critical_difference(friedman(compare(made_up()).by_block())))"
     )
     other = subprocess.check_output(
         [sys.executable, "-c", program, str(Path(__file__).parent)],
         env={**os.environ, "PYTHONHASHSEED": "1"},
         text=True,
     )
-    own = critical_difference(friedman(compare(made_up()).by_block()), {})
+    own = critical_difference(friedman(compare(made_up()).by_block()))
     assert other == own + "\n"
 
 

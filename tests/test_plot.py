@@ -35,7 +35,7 @@ from rectifold.plot import (
 )
 from rectifold.plot._ranks import heatmap_size
 from rectifold.plot._rectification import coordinates
-from rectifold.report._document_formats import SVG_STYLE, to_svg
+from rectifold.report._document_formats import figure_style, to_svg
 
 
 @pytest.fixture(autouse=True)
@@ -443,15 +443,19 @@ def test_counts_are_logarithmic_where_one_bar_dwarfs_the_rest(flat):
 
 def test_the_heat_map_is_that_of_the_report():
     ranks = pd.DataFrame(
-        np.random.default_rng(0).uniform(1, 4, (4, 3)), index=[*"abcd"], columns=["x", "y", "mean"]
+        np.random.default_rng(0).uniform(1, 4, (4, 3)),
+        index=["GMR", *"bcd"],
+        columns=["x", "y", "mean"],
     )
     plt.close("all")
-    with matplotlib.rc_context(SVG_STYLE):
+    with figure_style():
         figure = Figure(figsize=heatmap_size(ranks))
-        axes = plot_rank_heatmap(ranks, axes=figure.add_subplot())
+        axes = plot_rank_heatmap(ranks, highlight=["GMR"], axes=figure.add_subplot())
         assert to_svg(figure) == _figures.heat_map(ranks)
     shown = [text.get_text() for text in axes.texts]
     assert shown == [f"{value:.2f}" for value in ranks.to_numpy().ravel()]
+    weights = [label.get_fontweight() for label in axes.get_yticklabels()]
+    assert weights == ["bold", *["normal"] * 3]
     assert not plt.get_fignums()
 
 

@@ -10,7 +10,9 @@ import re
 from typing import Any
 
 from matplotlib import style
+from PIL import Image
 from sphinx.application import Sphinx
+from sphinx_gallery import gen_rst
 from sphinx_gallery.scrapers import matplotlib_scraper
 
 
@@ -26,6 +28,15 @@ def _scrape(block: Any, names: dict[str, Any], gallery: dict[str, Any]) -> str:
     return re.sub(r"(?<=:alt: ).*", lambda _: told, kept) if told else kept
 
 
+def _fill(source: str, target: str, width: int, height: int) -> None:
+    """Write a thumbnail: the upper part of a picture, large enough to tell it apart."""
+    with Image.open(source) as picture:
+        tall = min(picture.height, round(picture.width * height / width))
+        part = picture.convert("RGB").crop((0, 0, picture.width, tall))
+    part.thumbnail((width, height), Image.Resampling.LANCZOS)
+    part.save(target)
+
+
 def use_style(gallery: dict[str, Any], name: str) -> None:
     """Draw the figures of an example in the style of all figures."""
     style.use("rectifold.figures")
@@ -39,4 +50,5 @@ def _get_sg_image_scraper() -> Any:
 def setup(app: Sphinx) -> dict[str, bool]:
     """Join words as soon as a page is there."""
     app.connect("source-read", _join)
+    gen_rst.scale_image = _fill
     return {"parallel_read_safe": True, "parallel_write_safe": True}

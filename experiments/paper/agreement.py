@@ -34,7 +34,7 @@ def sections(frame: pd.DataFrame, published: Published, protocol: str) -> list[S
     if not sets or not methods or classifiers != set(published.ranks.columns) - {"Avg"}:
         return []
     gaps = ours.loc[sets, methods] - printed.loc[sets, methods]
-    section = Section("Agreement with the paper")
+    section = Section("Agreement with the paper", folded=True)
     by_method = gaps.abs().mean().sort_values()
     section.parts.append(
         f"Over {count(len(sets), 'data set')} with the paper's five seeds, AUPRC differs from the "
@@ -148,4 +148,4 @@ def _ranks_by_classifier(ranks: pd.DataFrame, printed: pd.DataFrame) -> Section:
         rows,
         marked=rows_of(list(ranks.index)),
     )
-    return Section("Every classifier beside the paper", [table])
+    return Section("Every classifier beside the paper", [table], folded=True)

@@ -57,7 +57,7 @@ def plot_rank_heatmap(
         panel.axvline(ranks.shape[1] - 1.5, color="white", linewidth=4)
         rows = [row for row, name in enumerate(ranks.index) if name in highlight]
         for row in rows:
-            frame = {"fill": False, "ec": INK, "lw": 2.5, "clip_on": False}
+            frame: dict[str, Any] = {"fill": False, "ec": INK, "lw": 2.5, "clip_on": False}
             panel.add_patch(Rectangle((-0.5, row - 0.5), ranks.shape[1], 1, **frame))
             panel.get_yticklabels()[row].set_fontweight("bold")
         middle = (1 + len(ranks)) / 2
@@ -72,4 +72,4 @@ def plot_rank_heatmap(
 
 def heatmap_size(ranks: pd.DataFrame) -> tuple[float, float]:
     """Return the width and height of a heat map in inches."""
-    return 2.6 + 0.72 * ranks.shape[1], 0.8 + 0.3 * len(ranks)
+    return 2.6 + 0.85 * ranks.shape[1], 0.8 + 0.3 * len(ranks)

@@ -19,6 +19,18 @@ def asset(name: str) -> str:
     return (files("rectifold.report") / "assets" / name).read_text(encoding="utf-8").strip()
 
 
+def page_style(*more: str, by_script: bool = True) -> str:
+    """Return the styles of all pages and of files `more`.
+
+    Dark colours follow the script of the page, or the system if it has none.
+    """
+    selector = (':root[data-theme="dark"] {', "}")
+    if not by_script:
+        selector = ("@media (prefers-color-scheme: dark) { :root {", "} }")
+    dark = f"{selector[0]}\n{asset('dark.css')}\n{selector[1]}"
+    return "\n".join((asset("page.css"), dark, *map(asset, more)))
+
+
 def joined(names: Sequence[str]) -> str:
     """Return several scripts as one, in a scope of their own."""
     parts = "\n".join(asset(name) for name in names)

@@ -1,7 +1,7 @@
 """A document of paragraphs, tables and figures, which can be written as HTML, Markdown or LaTeX."""
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TypeAlias
@@ -27,6 +27,8 @@ class Table:
     words: int = 1
     #: Positions of the rows to highlight.
     marked: frozenset[int] = frozenset()
+    #: Tones of cells, "good" or "bad", by their text.
+    tones: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -50,12 +52,14 @@ Part: TypeAlias = "str | Table | Figure | Section"
 
 @dataclass
 class Section:
-    """A heading and its parts; a section inside another is collapsed on the HTML page."""
+    """A heading and its parts; a section inside another is folded away."""
 
     title: str
     parts: list[Part] = field(default_factory=list)
     #: Whether the content must not be mistaken for a result.
     warning: bool = False
+    #: Whether it is folded away on the HTML page.
+    folded: bool = False
 
     @property
     def anchor(self) -> str:
@@ -70,6 +74,10 @@ class Document:
     title: str
     statement: Sequence[str]
     sections: Sequence[Section]
+    #: "good" or "bad", if the statement is.
+    tone: str = ""
+    #: Abbreviations in tables, and what the HTML page shows instead.
+    names: Mapping[str, str] = field(default_factory=dict)
 
     def tables(self) -> list[Table]:
         """Return all tables, in order."""

@@ -2,14 +2,16 @@
 
 import base64
 import io
+import re
 from contextlib import AbstractContextManager
-from importlib.resources import files
 from typing import Any
 from urllib.parse import quote
 
-from jinja2 import Environment
+from rectifold.report._assets import page_style, render_template
+from rectifold.report._document import Document, Figure, Part, Section, Table
 
-from rectifold.report._document import Document, Figure, Section, Table
+#: Maximum width in points of a figure that is legible on a phone.
+_WIDEST = 500
 
 
 def figure_style() -> AbstractContextManager[None]:
@@ -24,13 +26,24 @@ def figure_style() -> AbstractContextManager[None]:
 
 def to_html(document: Document) -> str:
     """Return a document as an HTML page with its styles and figures inside; it works offline."""
-    template = files("rectifold.report") / "assets" / "document.html.jinja"
-    environment = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
-    environment.filters["embedded"] = _data_url
-    environment.tests["table"] = lambda part: isinstance(part, Table)
-    environment.tests["figure"] = lambda part: isinstance(part, Figure)
-    environment.tests["section"] = lambda part: isinstance(part, Section)
-    return environment.from_string(template.read_text(encoding="utf-8")).render(document=document)
+    return render_template(
+        "document.html.jinja",
+        document=document,
+        style=page_style("document.css", by_script=False),
+        kind_of=_kind_of,
+        embedded=_data_url,
+        is_wide=_is_wide,
+    )
+
+
+def _kind_of(part: Part) -> str:
+    return type(part).__name__.lower()
+
+
+def _is_wide(figure: Figure) -> bool:
+    """Return whether the text of a figure would be too small if it were shrunk to a phone."""
+    found = re.search(r'<svg[^>]* width="([\d.]+)pt"', figure.svg)
+    return found is not None and float(found[1]) > _WIDEST
 
 
 def _data_url(figure: Figure) -> str:
@@ -41,6 +54,9 @@ def _data_url(figure: Figure) -> str:
 def to_markdown(document: Document) -> str:
     """Return a document as Markdown that refers to its figures as files in ``figures/``."""
     lines = [f"# {_escaped(document.title)}", "", *(_escaped(one) for one in document.statement)]
+    if document.names:
+        pairs = (f"{short}: {_escaped(name)}" for short, name in document.names.items())
+        lines += ["", f"({', '.join(pairs)}.)"]
     for section in document.sections:
         lines += _section(section, 2)
     return "\n".join(lines).rstrip() + "\n"
@@ -49,6 +65,10 @@ def to_markdown(document: Document) -> str:
 def _section(section: Section, level: int) -> list[str]:
     mark = "⚠ " if section.warning else ""
     lines = ["", f"{'#' * level} {mark}{_escaped(section.title)}"]
+    if level > 2:
+        # Markdown inside needs empty lines around it.
+        summary = f"<summary>{_escaped(section.title)}</summary>"
+        lines = ["", "<details>", summary]
     for part in section.parts:
         if isinstance(part, Section):
             lines += _section(part, level + 1)
@@ -59,7 +79,7 @@ def _section(section: Section, level: int) -> list[str]:
             lines += ["", f"![{caption}](figures/{quote(part.name)}.svg)", "", f"*{caption}*"]
         else:
             lines += ["", _escaped(part)]
-    return lines
+    return [*lines, "", "</details>"] if level > 2 else lines
 
 
 def _table(table: Table) -> list[str]:

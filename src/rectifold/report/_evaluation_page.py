@@ -11,6 +11,8 @@ from rectifold.report._document import Document, Figure, Section, Table
 from rectifold.report._document_formats import figure_style, to_svg
 from rectifold.report._wording import NOTHING, count, number, pvalue
 
+_TONES = {"helps": "good", "hurts": "bad"}
+
 
 def document(evaluation: Evaluation) -> Document:
     """Return the result of a comparison as text, tables and a figure."""
@@ -20,12 +22,12 @@ def document(evaluation: Evaluation) -> Document:
         "AUPRC minus that of leaving the data alone, on the same folds: 95 % confidence intervals, "
         "p-values of the corrected resampled t-test, also with Holm's correction for the number of "
         "comparisons.",
-        ["classifier", "method", "verdict", "AUPRC", "difference", "from", "to", "p", "p (Holm)"],
+        ["verdict", "classifier", "method", "AUPRC", "difference", "from", "to", "p", "p (Holm)"],
         [
             [
+                result.verdict,
                 result.classifier,
                 result.method,
-                result.verdict,
                 number(result.scores["auprc"], 4),
                 number(result.difference, 4, sign=True),
                 number(result.low, 4, sign=True),
@@ -36,7 +38,7 @@ def document(evaluation: Evaluation) -> Document:
             for result in compared
         ],
         words=3,
-        marked=frozenset(i for i, one in enumerate(compared) if one.verdict == "helps"),
+        tones=_TONES,
     )
     scores = Table(
         "scores",
@@ -70,7 +72,7 @@ def document(evaluation: Evaluation) -> Document:
         ],
         [
             Section("Differences", [figure, differences] if compared else [differences]),
-            Section("All scores", [scores]),
+            Section("All scores", [scores], folded=True),
             *([Section("Notes", list(evaluation.notes))] if evaluation.notes else []),
             Section(
                 "How this was measured",
@@ -82,25 +84,32 @@ def document(evaluation: Evaluation) -> Document:
                     "(Nadeau and Bengio, 2003): uncorrected ones are too small for "
                     "cross-validation.",
                 ],
+                folded=True,
             ),
         ],
+        tone=_tone(compared),
     )
 
 
+def _tone(compared: Sequence[MethodResult]) -> str:
+    verdicts = {result.verdict for result in compared}
+    return next((tone for verdict, tone in _TONES.items() if verdict in verdicts), "")
+
+
 def _draw_intervals(results: Sequence[MethodResult]) -> str:
-    """Return an SVG with one interval below the other: blue if a method helps, orange if not."""
+    """Return an SVG with one interval below the other: green if a method helps, red if it hurts."""
     with figure_style():
-        figure = Drawing(figsize=(7.2, 0.9 + 0.32 * len(results)))
+        figure = Drawing(figsize=(6.4, 1.2 + 0.5 * len(results)), layout="constrained")
         axes = figure.add_subplot()
         axes.axvline(0, color="0.6", linewidth=1)
         for row, result in enumerate(results):
-            colour = {"helps": "tab:blue", "hurts": "tab:orange"}.get(result.verdict, "0.25")
+            colour = {"helps": "C2", "hurts": "C1"}.get(result.verdict, "0.4")
             axes.plot([result.low, result.high], [row, row], color=colour, linewidth=2)
             axes.plot([result.difference], [row], marker="o", color=colour)
-        names = [f"{result.classifier}, {result.method}" for result in results]
+        names = [f"{result.method},\n{result.classifier}" for result in results]
         axes.set_yticks(range(len(results)), names)
         axes.set_ylim(len(results) - 0.4, -0.6)
         axes.set_xlabel("difference in AUPRC")
-        axes.spines[["top", "right", "left"]].set_visible(False)
+        axes.spines["left"].set_visible(False)
         axes.tick_params(axis="y", length=0)
         return to_svg(figure)

@@ -13,7 +13,7 @@ from rectifold._core.errors import Param, ParameterError
 from rectifold._core.utils import Bools, Ints, versions
 from rectifold._core.votes import size_order
 from rectifold.model_selection._voters import joined as join_parts
-from rectifold.report._assets import asset, compressed, joined, render_with_scripts
+from rectifold.report._assets import compressed, joined, page_style, render_with_scripts
 from rectifold.report._beside import (
     Pairs,
     choose_columns,
@@ -174,7 +174,7 @@ def _render(data: dict[str, Any]) -> str:
         "explanation.html.jinja",
         [joined(_SCRIPTS)],
         data=data,
-        style=f"{asset('page.css')}\n{asset('explanation.css')}",
+        style=page_style("explanation.css"),
         facts=compressed(text.encode()),
         made=date.today().isoformat(),
     )

@@ -7,7 +7,13 @@ from typing import Any
 import numpy as np
 
 from rectifold.report._assets import asset as _asset
-from rectifold.report._assets import compressed, joined, render_template, render_with_scripts
+from rectifold.report._assets import (
+    compressed,
+    joined,
+    page_style,
+    render_template,
+    render_with_scripts,
+)
 
 #: The scripts of the page, in the order in which they run, all in one scope but the library.
 _LIBRARY = "echarts.min.js"
@@ -53,7 +59,7 @@ def render(data: dict[str, Any]) -> str:
         "page.html.jinja",
         [_asset(_LIBRARY), joined(_SCRIPTS)],
         data=data,
-        style=_asset("page.css"),
+        style=page_style(),
         facts=facts,
         arrays=arrays,
         made=date.today().isoformat(),

@@ -10,9 +10,10 @@ import pandas as pd
 from rectifold._io import whole_files
 from rectifold.bench._comparison import Comparison, compare, in_order, newest
 from rectifold.bench._protocols import TRAIN_ONLY, leaking
-from rectifold.bench._statistics import ALPHA, MIN_BLOCKS, against
+from rectifold.bench._statistics import ALPHA, MIN_BLOCKS, Contrast, against
 from rectifold.bench._store import FAILED, OK, Store
 from rectifold.bench.report import _coverage, _leak, _scores, _significance
+from rectifold.bench.report._figures import NAMES
 from rectifold.bench.report._latex import to_latex
 from rectifold.model_selection._registry import METHODS, BenchError, method
 from rectifold.report._document import GMR, NONE, Document, Section
@@ -158,6 +159,8 @@ def build_document(
             *sections,
             _scores.every_dataset(honest, comparison, auprc),
         ],
+        tone=_tone(comparison),
+        names={name: title for name, title in NAMES.items() if name in {*table.columns}},
     )
 
 
@@ -182,6 +185,21 @@ def _why_empty(frame: pd.DataFrame) -> str:
         "there is no data set on which every method of the store has ended with the same "
         f"classifier and seed{which}: continue the run, or choose fewer methods"
     )
+
+
+def _contrast(comparison: Comparison) -> Contrast | None:
+    """Return the comparison of GMR with no sampling, if there are enough data sets."""
+    blocks = comparison.by_block()
+    if not {GMR, NONE} <= set(blocks.columns):
+        return None
+    return against(blocks[[GMR, NONE]], NONE).get(GMR)
+
+
+def _tone(comparison: Comparison) -> str:
+    contrast = _contrast(comparison)
+    if contrast is None or contrast.pvalue >= ALPHA:
+        return ""
+    return "good" if contrast.effect > 0 else "bad"
 
 
 def _statement(
@@ -214,7 +232,7 @@ def _statement(
             f"{subject} has the average rank {number(table.loc[name, 'Avg'])} of {len(table)} "
             f"here{scope} ({'first' if place == 1 else f'place {place}'}){paper}."
         )
-    contrast = against(comparison.by_block()[[GMR, NONE]], NONE).get(GMR)
+    contrast = _contrast(comparison)
     if contrast is None:
         return [*sentences, f"Tests of significance need at least {MIN_BLOCKS} data sets."]
     verdict = "no significant difference"

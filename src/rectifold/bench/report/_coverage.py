@@ -56,6 +56,7 @@ def what_was_run(
             + ", ".join(f"{name} {version}" for name, version in libraries)
             + f".{citation and f' The paper: {citation}.'}",
         ],
+        folded=True,
     )
 
 
@@ -118,7 +119,7 @@ def samplers(frame: pd.DataFrame) -> Section:
         rows,
         marked=rows_of([row[0] for row in rows]),
     )
-    return Section("Sizes and durations of resampling", [table])
+    return Section("Sizes and durations of resampling", [table], folded=True)
 
 
 def missing(
@@ -128,7 +129,7 @@ def missing(
     repeats: Collection[int] = (),
 ) -> Section:
     """List what is not compared; `older` are versions of methods that are left out."""
-    section = Section("What is missing")
+    section = Section("What is missing", folded=True)
     incomplete = incomplete_datasets(frame, comparison, repeats)
     if incomplete:
         rows = []

@@ -13,23 +13,36 @@ from rectifold.plot._style import COLOURS
 from rectifold.report._document import GMR
 from rectifold.report._document_formats import figure_style, to_svg
 
-RED = COLOURS[1]
+#: Classifiers of the paper and their average, written out.
+NAMES = {
+    "DT": "decision tree",
+    "RF": "random forest",
+    "SVM": "support vector machine",
+    "KNN": "k nearest neighbours",
+    "LR": "logistic regression",
+    "XGB": "XGBoost",
+    "GBM": "gradient boosting",
+    "Avg": "average",
+}
+#: The colour of GMR.
+_RED = COLOURS[1]
 
 
 def heat_map(ranks: pd.DataFrame) -> str:
     """Draw average ranks as a heat map: a row for each method, the last column the average."""
+    ranks = ranks.rename(columns={name: title.replace(" ", "\n") for name, title in NAMES.items()})
     with figure_style():
         figure = Figure(figsize=heatmap_size(ranks))
         plot_rank_heatmap(ranks, highlight=[GMR], axes=figure.add_subplot())
         return to_svg(figure)
 
 
-def critical_difference(test: Friedman, labels: dict[str, str]) -> str:
-    """Draw a critical-difference diagram; `labels` are short names of methods."""
+def critical_difference(test: Friedman) -> str:
+    """Draw a critical-difference diagram."""
     with figure_style(), warnings.catch_warnings():
         # A diagram without bars, because all methods differ, is fine.
         warnings.simplefilter("ignore")
-        ranks = test.ranks.rename(index=labels)
+        ranks = test.ranks
         gaps = np.abs(np.subtract.outer(ranks.to_numpy(), ranks.to_numpy()))
         # Differences below the critical one are not significant.
         pvalues = np.where(gaps < test.critical_difference, 1.0, 0.0)
@@ -45,7 +58,7 @@ def critical_difference(test: Friedman, labels: dict[str, str]) -> str:
             marker_props={"s": 16},
             elbow_props={"linewidth": 0.6},
             crossbar_props={"linewidth": 2.5, "color": "black"},
-            color_palette={one: RED if one == labels.get(GMR) else "black" for one in ranks.index},
+            color_palette={one: _RED if one == GMR else "black" for one in ranks.index},
         )
         # The bars come from sets, whose order differs between processes.
         for (bar,) in artists["crossbars"]:

@@ -114,7 +114,7 @@ def every_dataset(
             " Beside it the paper's figure (over its seven classifiers), and the difference. The "
             "paper prints none for GMR."
         )
-    section = Section("Every data set", [introduction])
+    section = Section("Every data set", [introduction], folded=True)
     for name in sorted(summary.index.unique("dataset")):
         part = summary.loc[summary.index.get_level_values("dataset") == name]
         part = part.droplevel("dataset").sort_values("mean", ascending=False, kind="stable")

@@ -1,6 +1,5 @@
 """The section on significance: tests with data sets as blocks."""
 
-from collections.abc import Iterable
 from functools import partial
 
 import pandas as pd
@@ -9,7 +8,7 @@ from rectifold.bench._comparison import Comparison, by_block, in_order
 from rectifold.bench._statistics import ALPHA, MARGIN, MIN_BLOCKS, TIE, Friedman, against, friedman
 from rectifold.bench.report._figures import critical_difference
 from rectifold.datasets import SAME_SOURCE
-from rectifold.model_selection._registry import CLASSIFIERS, METHODS
+from rectifold.model_selection._registry import CLASSIFIERS
 from rectifold.report._document import GMR, NONE, Figure, Section, Table, file_name, rows_of
 from rectifold.report._wording import NOTHING, count, equation, number, pvalue
 
@@ -57,12 +56,7 @@ def _shared(comparison: Comparison) -> str:
 
 
 def _diagram(name: str, caption: str, test: Friedman) -> Figure:
-    return Figure(name, caption, partial(critical_difference, test, _labels(test.ranks.index)))
-
-
-def _labels(names: Iterable[str]) -> dict[str, str]:
-    """Return the paper's abbreviations of methods; others keep their names."""
-    return {name: METHODS[name].short if name in METHODS else name for name in names}
+    return Figure(name, caption, partial(critical_difference, test))
 
 
 def against_reference(table: pd.DataFrame, reference: str) -> Table:
