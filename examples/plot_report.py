@@ -9,14 +9,13 @@ removed samples. It is a single file that works offline.
 # Create a report
 # ---------------
 #
-# Every run has a report. ``space="auto"`` scales the features of a copy. ``alpha=0.6`` is stricter
-# than the default: samples of the majority class with less than 0.6 of the vote are removed.
+# Every run has a report. ``space="auto"`` scales the features of a copy.
 
 from rectifold import GMR
 from rectifold.datasets import load_wine_quality
 
 X, y = load_wine_quality(return_X_y=True, as_frame=True)
-gmr = GMR(space="auto", alpha=0.6)
+gmr = GMR(space="auto")
 X_clean, y_clean = gmr.fit_resample(X, y)
 
 report = gmr.rectification_.report(title="White wines")
@@ -35,21 +34,23 @@ gmr.rectification_
 # --------
 #
 # - **Summary**: samples before and after cleaning, by class and by reason, and warnings, such as a
-#   cap that was reached.
+#   cap that was reached or a class that loses more than 30 % of its samples.
 # - **Map**: samples in the first two principal components of the space. Removed and spared samples
 #   are marked by reason.
-# - **Thresholds**: sliders for ``alpha``, ``beta`` and ``gamma``. The browser applies them exactly
+# - **Thresholds**: sliders for ``gamma``, ``beta`` and ``alpha``. The browser applies them exactly
 #   as the library does, and shows the call that gives the same result.
 # - **Confidence**: a histogram for each class.
-# - **Samples**: each removed sample with its neighbours, their labels, distances and weights.
+# - **Duplicates**, whose votes count most: they are neighbours at distance zero.
+# - **Samples**: each removed sample with its neighbours, their labels, distances and weights, and
+#   beside them, column by column, with the share of each column in the distance.
 # - **Columns** in which removed samples differ most from kept ones.
 #
-# This is the page with one removed wine selected:
+# These are two parts of the page, the map and one removed wine:
 #
 # .. image:: /docs/images/report.png
-#    :alt: The report of the wines: sliders with the counts that follow them, a map of all samples
-#          with removed and spared ones marked, and beside it one removed sample with its fifteen
-#          neighbours, their labels, distances and weights.
+#    :alt: The report of the wines: a map of all samples with removed and spared ones marked, and
+#          below it one removed sample beside its neighbours, column by column, with the share of
+#          each column in the squared distance.
 #
 # The page contains samples of your data: share it only with people who may see the table.
 # :doc:`/docs/guide/report` describes it in full, up to a million samples.

@@ -1,6 +1,7 @@
 """Does it help my data? The comparison: without leaks, in figures, in words, on a page."""
 
 import json
+import re
 import subprocess
 import sys
 
@@ -19,6 +20,7 @@ pytest.importorskip("typer")
 
 from rectifold import GMR, RectifiedClassifier, cli, compare  # noqa: E402
 from rectifold.model_selection._evaluation import (  # noqa: E402
+    SCORES,
     Evaluation,
     MethodResult,
     corrected_t_test,
@@ -46,6 +48,24 @@ def frame():
 def compared(frame, **more):
     settings = {"classifiers": MODEL, "methods": ["GMR"], "cv": 3, **more}
     return compare(frame.drop(columns="label"), frame["label"], **settings)
+
+
+@pytest.mark.parametrize(
+    ("differences", "tone"), [((0.02, 0.1), "good"), ((0.02, -0.1), "bad"), ((0.02, -0.02), "")]
+)
+def test_the_page_has_its_verdict_in_colour(differences, tone):
+    pytest.importorskip("jinja2")
+    scores = dict.fromkeys(SCORES, 0.5)
+    results = [MethodResult("tree", "None", scores)]
+    for name, difference in zip("ab", differences, strict=True):
+        pvalue = 0.001 if abs(difference) > 0.05 else 0.5
+        ends = {"low": difference - 0.03, "high": difference + 0.03}
+        measured = {"difference": difference, "pvalue": pvalue, "pvalue_holm": pvalue, **ends}
+        results.append(MethodResult("tree", name, scores, **measured))
+    page = Evaluation(results, [], "rare", 100, 10, 5).to_html()
+    assert f'<div class="statement card {tone}">' in page
+    shown = {"good": "helps", "bad": "hurts"}.get(tone)
+    assert re.findall(r'<td class="word (?:good|bad)">(.*?)</td>', page) == [shown] * bool(shown)
 
 
 class TestCompare:

@@ -20,7 +20,7 @@ def steps():
     following = [*BLOCKS[1:], ("", "")]
     for (language, code), (next_language, text) in zip(BLOCKS, following, strict=True):
         if language in ("sh", "python"):
-            yield language, code, text if next_language == "text" else ""
+            yield language, code, text if next_language in ("text", "none") else ""
 
 
 def run(language, code, folder, path):

@@ -64,11 +64,12 @@ def to_markdown(document: Document) -> str:
 
 def _section(section: Section, level: int) -> list[str]:
     mark = "⚠ " if section.warning else ""
-    lines = ["", f"{'#' * level} {mark}{_escaped(section.title)}"]
-    if level > 2:
+    is_inner = level > 2
+    lines = [] if is_inner else ["", f"{'#' * level} {mark}{_escaped(section.title)}"]
+    if is_inner or section.folded:
         # Markdown inside needs empty lines around it.
-        summary = f"<summary>{_escaped(section.title)}</summary>"
-        lines = ["", "<details>", summary]
+        title = _escaped(section.title) if is_inner else "Show"
+        lines += ["", "<details>", f"<summary>{title}</summary>"]
     for part in section.parts:
         if isinstance(part, Section):
             lines += _section(part, level + 1)
@@ -79,7 +80,7 @@ def _section(section: Section, level: int) -> list[str]:
             lines += ["", f"![{caption}](figures/{quote(part.name)}.svg)", "", f"*{caption}*"]
         else:
             lines += ["", _escaped(part)]
-    return [*lines, "", "</details>"] if level > 2 else lines
+    return [*lines, "", "</details>"] if is_inner or section.folded else lines
 
 
 def _table(table: Table) -> list[str]:
