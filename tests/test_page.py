@@ -439,7 +439,7 @@ def in_a_notebook(browser, wines, tmp_path):
     context = browser.new_context()
     page = context.new_page()
     page.goto((tmp_path / "notebook.html").as_uri())
-    page.click("summary")
+    page.click("summary:has-text('Map')")
     frame = page.frame_locator("iframe")
     frame.locator("html[data-ready]").wait_for(state="attached")
     yield page, frame
