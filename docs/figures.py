@@ -346,7 +346,9 @@ def leak() -> str:
 
 def _data_sets() -> dict[str, dict[str, float]]:
     """Return the mean AUPRC of every method on every data set of the paper's experiment."""
-    sections = re.split(r"^<summary>", _text(PAPER).partition("## Every data set")[2], flags=re.M)[2:]
+    text = _text(PAPER).partition("## Every data set")[2]
+    # Before the first data set comes the summary of them all.
+    sections = re.split(r"^<summary>", text, flags=re.M)[2:]
     found: dict[str, dict[str, float]] = {}
     for section in sections:
         name = section.partition("</summary>")[0].replace("\\", "")

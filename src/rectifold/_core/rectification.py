@@ -24,7 +24,7 @@ from rectifold._core.summary import Setting, as_table, count_fates, facts, plain
 from rectifold._core.target import Target
 from rectifold._core.trace import Trace
 from rectifold._core.utils import Bools, Floats, Ints
-from rectifold._core.votes import Votes
+from rectifold._core.votes import Votes, weigh
 
 if TYPE_CHECKING:
     from rectifold.report import Report
@@ -347,6 +347,16 @@ class Rectification:
         from rectifold.report import notebook
 
         return notebook(self)
+
+    def _weigh(self, neighbours: Ints, distances: Floats) -> Floats:
+        """Return the weights of neighbours in votes, normalised per sample."""
+        return weigh(
+            distances,
+            self._target.codes[neighbours],
+            self._target.sizes,
+            epsilon=self._setting.epsilon,
+            class_weight=self._setting.class_weight,
+        )
 
     def __repr__(self) -> str:
         """Return counts per class and reason as a small table."""

@@ -9,7 +9,6 @@ from matplotlib.patches import FancyArrowPatch
 from rectifold._core.rectification import Rectification
 from rectifold._core.rules import INTRUSION
 from rectifold._core.utils import Floats, Ints
-from rectifold._core.votes import weigh
 from rectifold.plot._scatter import Scene, draw_marks, draw_samples
 from rectifold.plot._style import INK, class_look, short_name
 
@@ -31,7 +30,7 @@ def choose_sample(record: Rectification) -> int | None:
     removed, intrusion = record.removed[kept.rows], record._decisions.reason[kept.rows] == INTRUSION
     kinds = (removed & intrusion, removed, record.spared[kept.rows], ~removed)
     some = next(np.flatnonzero(kind) for kind in kinds if kind.any())
-    heaviest = _weights(record, kept.indices[some], kept.distances[some]).max(axis=1)
+    heaviest = record._weigh(kept.indices[some], kept.distances[some]).max(axis=1)
     return int(kept.rows[some[abs(heaviest - 2 / kept.indices.shape[1]).argmin()]])
 
 
@@ -71,18 +70,7 @@ def _neighbours(record: Rectification, sample: int | None) -> tuple[Ints, Floats
     if record._trace is None or sample is None:
         return np.empty(0, dtype=np.intp), np.empty(0)
     _, neighbours, distances = record._trace.neighbours.of(np.array([sample]))
-    return neighbours.ravel(), _weights(record, neighbours, distances).ravel()
-
-
-def _weights(record: Rectification, neighbours: Ints, distances: Floats) -> Floats:
-    setting, target = record._setting, record._target
-    return weigh(
-        distances,
-        target.codes[neighbours],
-        target.sizes,
-        epsilon=setting.epsilon,
-        class_weight=setting.class_weight,
-    )
+    return neighbours.ravel(), record._weigh(neighbours, distances).ravel()
 
 
 def _caption(record: Rectification, sample: int | None, neighbours: Ints, weights: Floats) -> str:

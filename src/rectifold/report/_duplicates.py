@@ -8,7 +8,6 @@ import numpy as np
 
 from rectifold._core.projection import encoder_of
 from rectifold._core.utils import Bools, Ints
-from rectifold._core.votes import weigh
 from rectifold._engines.exact.duplicates import group
 
 if TYPE_CHECKING:
@@ -57,12 +56,5 @@ def _decided(record: Rectification, which: Bools) -> tuple[Ints, int]:
     assert record._trace is not None
     rows = np.flatnonzero(which)
     known, indices, distances = record._trace.neighbours.of(rows)
-    weights = weigh(
-        distances,
-        record._target.codes[indices],
-        record._target.sizes,
-        epsilon=record._setting.epsilon,
-        class_weight=record._setting.class_weight,
-    )
-    at_zero = np.where(distances == 0, weights, 0.0).sum(axis=1)
+    at_zero = np.where(distances == 0, record._weigh(indices, distances), 0.0).sum(axis=1)
     return rows[known][at_zero > 0.5], int((~known).sum())

@@ -8,7 +8,6 @@ import numpy as np
 
 from rectifold._core.projection import Projection
 from rectifold._core.utils import Ints
-from rectifold._core.votes import weigh
 from rectifold.report._shares import columns_compared, divide_distances
 from rectifold.report._subset import Budget, Subset
 from rectifold.report._table import Columns, shown
@@ -152,13 +151,6 @@ def _describe_neighbours(
     if record._trace is None:
         return {"known": np.zeros(len(detailed), dtype=np.uint8)}
     known, indices, distances = record._trace.neighbours.of(detailed)
-    weights = weigh(
-        distances,
-        record._target.codes[indices],
-        record._target.sizes,
-        epsilon=record._setting.epsilon,
-        class_weight=record._setting.class_weight,
-    )
     shares = np.empty((0, indices.shape[1], len(columns)))
     if sources is not None:
         # Removed and spared samples are the first ones.
@@ -169,7 +161,7 @@ def _describe_neighbours(
         "known": known.astype(np.uint8),
         "point": np.searchsorted(subset.rows, indices).astype(np.int32),
         "distance": np.minimum(distances, _LARGEST).astype(np.float32),
-        "weight": weights.astype(np.float32),
+        "weight": record._weigh(indices, distances).astype(np.float32),
         # In per cent, of the first samples with known neighbours.
         "shares": np.round(100 * shares).astype(np.uint8),
     }
