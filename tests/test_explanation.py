@@ -336,7 +336,8 @@ class TestPage:
             # Tags of the template only.
             tags = Tags(page)
             assert "img" not in tags.found
-            assert tags.found.count("script") <= 2
+            # The data, the scripts, and the one that decompresses them; none outside the frame.
+            assert tags.found.count("script") in (0, 3)
             assert "<script>alert" not in page
             assert len(page) < 1_000_000
         facts = facts_of(e.to_html())
