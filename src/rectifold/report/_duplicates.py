@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rectifold._core.projection import encoder_of
+from rectifold._core.threads import Workers
 from rectifold._core.utils import Bools, Ints
 from rectifold._engines.exact.duplicates import group
 
@@ -25,7 +26,8 @@ def count_duplicates(record: Rectification) -> dict[str, Any] | None:
     if encode is None:
         return None
     codes, n_classes = record._target.codes, len(record.classes)
-    groups = group(encode(np.arange(len(codes))))
+    with Workers(1) as workers:
+        groups = group(encode(np.arange(len(codes))), workers)
     ordered = codes[groups.members]
     lowest, highest = (which.reduceat(ordered, groups.starts) for which in (np.minimum, np.maximum))
     several, mixed = (
