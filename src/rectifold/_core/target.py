@@ -154,6 +154,8 @@ def _check_not_continuous(y: Labels) -> None:
     with warnings.catch_warnings():
         # `_check_classes` raises an error for too many classes.
         warnings.filterwarnings("ignore", message="The number of unique classes is greater")
+        # It is raised for infinite values, which are an error next.
+        warnings.filterwarnings("ignore", message="invalid value encountered in cast")
         kind = type_of_target(y, input_name="y")
     if kind.startswith("continuous") or kind == "unknown":
         raise ParameterError(

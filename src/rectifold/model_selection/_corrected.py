@@ -1,18 +1,23 @@
 """CorrectedPosterior: probabilities of a classifier after a sampler, put back to the true scale."""
 
+import numbers
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from joblib import Parallel, delayed
+from scipy.optimize import brentq
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, _fit_context, clone
-from sklearn.utils import get_tags
+from sklearn.utils import _safe_indexing, get_tags
 from sklearn.utils._param_validation import HasMethods
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import _check_method_params, check_is_fitted
 
 from rectifold._core.documentation import DocumentationLink
 from rectifold._core.errors import Param, ParameterError
-from rectifold._core.target import named
+from rectifold._core.target import encode_for, named
+from rectifold._core.utils import Floats, Ints
+from rectifold.model_selection._folds import Fold, make_folds
 from rectifold.model_selection._predictions import predicted_labels
 from rectifold.model_selection._trials import class_sizes
 from rectifold.posterior import reweighted
@@ -23,13 +28,26 @@ class CorrectedPosterior(DocumentationLink, ClassifierMixin, MetaEstimatorMixin,
 
     A classifier that is fitted on resampled data takes the rare class for as frequent as it is
     there. The odds of every class are multiplied by its number of samples before resampling,
-    divided by the number after it.
+    divided by the number after it, to a power from 0 (no correction) to 1: that with the lowest
+    log loss in cross-validation.
 
     Parameters
     ----------
     estimator : Pipeline of imbalanced-learn
         Any steps, with one or several samplers among them, and last a classifier with
         `predict_proba`. It is cloned.
+
+    cv : int, cross-validation generator, iterable or None, default=5
+        The folds on which the strength of the correction is chosen; with an int they are
+        stratified, and repeated twice if the smallest class has fewer than 500 samples. None means
+        full strength, without further fits.
+
+    n_jobs : int, default=None
+        Number of jobs to run in parallel over the folds. None means 1 unless in a
+        ``joblib.parallel_backend`` context. -1 means using all processors.
+
+    random_state : int, RandomState instance or None, default=0
+        Controls the folds. Pass an int for reproducible results.
 
     Attributes
     ----------
@@ -43,8 +61,11 @@ class CorrectedPosterior(DocumentationLink, ClassifierMixin, MetaEstimatorMixin,
         The number of samples of each class that the classifier was fitted on, divided by the number
         before resampling.
 
+    strength_ : float
+        The power of `class_shares_` that probabilities are divided by, from 0 to 1.
+
     n_features_in_ : int
-        Number of features seen during `fit`, if the pipeline has it.
+        Number of features seen during `fit`. Defined only if `X` has columns.
 
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of features seen during `fit`. Defined only if `X` has feature names that are all
@@ -58,8 +79,12 @@ class CorrectedPosterior(DocumentationLink, ClassifierMixin, MetaEstimatorMixin,
 
     Notes
     -----
-    The correction is exact if resampling draws from every class at random, as random under-sampling
-    and over-sampling do. For synthetic samples and for cleaning, which is local, it is approximate.
+    The full correction is exact if resampling draws from every class at random, as random
+    under-sampling and over-sampling do. Synthetic samples and cleaning are local: they change the
+    class sizes more in some places than in others, and flexible classifiers, such as forests, need
+    only a part of the correction. With the chosen strength the mean probability out of fold is the
+    frequency of the class (of two classes, and unless no or the full correction is not enough).
+
     It does not concern ``class_weight`` of the classifier. Ranks of samples by the probability of
     one of two classes stay as they are.
 
@@ -80,17 +105,32 @@ class CorrectedPosterior(DocumentationLink, ClassifierMixin, MetaEstimatorMixin,
     0.24
     >>> corrected = CorrectedPosterior(model).fit(X, y)
     >>> round(float(corrected.predict_proba(X)[:, 1].mean()), 2)
-    0.1
+    0.11
     """
 
-    _parameter_constraints: dict[str, Any] = {"estimator": [HasMethods(["fit"])]}  # noqa: RUF012
+    _parameter_constraints: dict[str, Any] = {  # noqa: RUF012
+        "estimator": [HasMethods(["fit"])],
+        "cv": ["cv_object", None],
+        "n_jobs": [numbers.Integral, None],
+        "random_state": ["random_state"],
+    }
 
-    def __init__(self, estimator: Any) -> None:
+    def __init__(
+        self,
+        estimator: Any,
+        *,
+        cv: Any = 5,
+        n_jobs: int | None = None,
+        random_state: Any = 0,
+    ) -> None:
         self.estimator = estimator
+        self.cv = cv
+        self.n_jobs = n_jobs
+        self.random_state = random_state
 
     @_fit_context(prefer_skip_nested_validation=False)  # type: ignore[untyped-decorator]
     def fit(self, X: Any, y: Any, **params: Any) -> "CorrectedPosterior":
-        """Fit the pipeline, and count the samples that its classifier gets.
+        """Fit the pipeline, and determine how its probabilities are corrected.
 
         Parameters
         ----------
@@ -108,33 +148,20 @@ class CorrectedPosterior(DocumentationLink, ClassifierMixin, MetaEstimatorMixin,
         self : CorrectedPosterior
             Fitted estimator.
         """
-        pipeline = clone(self.estimator)
-        if not hasattr(pipeline, "steps"):
-            raise TypeError(
-                f"estimator is a {type(pipeline).__name__}: it must be a pipeline of "
-                "imbalanced-learn with a sampler and a classifier."
+        _check(self.estimator)
+        target = encode_for(self, X, y, min_size=1 if self.cv is None else 2)
+        y, self.classes_, self.strength_ = target.values, target.classes, 1.0
+        folds: list[Fold] = []
+        if self.cv is not None:
+            folds = make_folds(self.cv, X, target, None, random_state=self.random_state)
+        self.estimator_, self.class_shares_ = _fit_counting(self.estimator, X, y, params)
+        if folds and (self.class_shares_ != 1).any():
+            tried = Parallel(n_jobs=self.n_jobs)(
+                delayed(_predict_fold)(self.estimator, X, y, params, fold) for fold in folds
             )
-        if not hasattr(pipeline, "predict_proba"):
-            raise ParameterError(
-                "the last step of {} must be a classifier with predict_proba.", Param("estimator")
-            )
-        name, classifier = pipeline.steps[-1]
-        counting = _Counting(classifier)
-        pipeline.steps[-1] = name, counting
-        pipeline.fit(X, y, **params)
-        pipeline.steps[-1] = name, classifier
-        self.estimator_, self.classes_ = pipeline, np.unique(np.asarray(y))
-        shares = class_sizes(counting.labels, self.classes_) / class_sizes(y, self.classes_)
-        if not shares.all():
-            raise ParameterError(
-                "the samplers of {} leave no sample of class {}.",
-                Param("estimator"),
-                named(self.classes_[shares.argmin()]),
-            )
-        self.class_shares_ = shares
-        for attribute in ("n_features_in_", "feature_names_in_"):
-            if hasattr(pipeline, attribute):
-                setattr(self, attribute, getattr(pipeline, attribute))
+            probabilities, shares = map(np.concatenate, zip(*tried, strict=True))
+            codes = np.concatenate([target.codes[fold.test] for fold in folds])
+            self.strength_ = _best_strength(probabilities, shares, codes)
         return self
 
     def predict_proba(self, X: Any) -> npt.NDArray[Any]:
@@ -151,7 +178,8 @@ class CorrectedPosterior(DocumentationLink, ClassifierMixin, MetaEstimatorMixin,
             The probabilities, in the order of `classes_`.
         """
         check_is_fitted(self, "class_shares_")
-        return reweighted(np.asarray(self.estimator_.predict_proba(X)), 1 / self.class_shares_)
+        probabilities = np.asarray(self.estimator_.predict_proba(X))
+        return reweighted(probabilities, self.class_shares_**-self.strength_)
 
     def predict(self, X: Any) -> Any:
         """Predict the labels of the highest corrected probabilities.
@@ -186,6 +214,65 @@ class CorrectedPosterior(DocumentationLink, ClassifierMixin, MetaEstimatorMixin,
         if of_estimator.classifier_tags is not None:
             tags.classifier_tags.multi_class = of_estimator.classifier_tags.multi_class
         return tags
+
+
+def _check(estimator: Any) -> None:
+    if not hasattr(estimator, "steps"):
+        raise TypeError(
+            f"estimator is a {type(estimator).__name__}: it must be a pipeline of "
+            "imbalanced-learn with a sampler and a classifier."
+        )
+    if not hasattr(estimator, "predict_proba"):
+        raise ParameterError(
+            "the last step of {} must be a classifier with predict_proba.", Param("estimator")
+        )
+
+
+def _fit_counting(estimator: Any, X: Any, y: Any, params: dict[str, Any]) -> tuple[Any, Floats]:
+    """Return the fitted pipeline and the class shares."""
+    pipeline, classes = clone(estimator), np.unique(y)
+    name, classifier = pipeline.steps[-1]
+    counting = _Counting(classifier)
+    pipeline.steps[-1] = name, counting
+    pipeline.fit(X, y, **params)
+    pipeline.steps[-1] = name, classifier
+    shares = class_sizes(counting.labels, classes) / class_sizes(y, classes)
+    if not shares.all():
+        raise ParameterError(
+            "the samplers of {} leave no sample of class {}.",
+            Param("estimator"),
+            named(classes[shares.argmin()]),
+        )
+    return pipeline, shares
+
+
+def _predict_fold(
+    estimator: Any, X: Any, y: Any, params: dict[str, Any], fold: Fold
+) -> tuple[Floats, Floats]:
+    """Return uncorrected probabilities of the test samples, and the class shares for each."""
+    params = _check_method_params(X, params, fold.train)
+    X_train, y_train = _safe_indexing(X, fold.train), _safe_indexing(y, fold.train)
+    pipeline, shares = _fit_counting(estimator, X_train, y_train, params)
+    probabilities = np.asarray(pipeline.predict_proba(_safe_indexing(X, fold.test)))
+    return probabilities, np.broadcast_to(shares, probabilities.shape)
+
+
+def _best_strength(probabilities: Floats, shares: Floats, codes: Ints) -> float:
+    """Return the strength from 0 to 1 with the lowest log loss.
+
+    The loss is convex in the strength. Its slope is the mean logarithm of the shares of the true
+    classes minus its expectation by the corrected probabilities.
+    """
+    logarithms = np.log(shares)
+    true = logarithms[np.arange(len(codes)), codes].mean()
+
+    def slope(strength: float) -> float:
+        expected = (reweighted(probabilities, shares**-strength) * logarithms).sum(axis=1).mean()
+        return float(true - expected)
+
+    if slope(0) >= 0:
+        return 0.0
+    return 1.0 if slope(1) <= 0 else float(brentq(slope, 0, 1))
 
 
 class _Counting:
