@@ -596,9 +596,10 @@ class TestPlan:
         assert make_batches([0, 0], 2, 1, 100) == []
 
     def test_a_hundred_thousand_partitions_are_joined_in_seconds(self):
-        begin = time.perf_counter()
+        # Of this process alone: other work on the machine does not count.
+        begin = time.process_time()
         assert len(make_blocks([51] * 100_000, 1, 2400, 8)) == 100_000
-        assert time.perf_counter() - begin < 10
+        assert time.process_time() - begin < 10
 
     def test_every_block_is_visited_once_and_the_nearest_first(self):
         found = make_chains(9, 2, [Slice(4, 0, 9)])
