@@ -60,7 +60,11 @@ STUDIES: dict[str, tuple[str, tuple[str, ...]]] = {
     "adaptive/leaves.csv": ("bench-leaves", ("neighbors/*.py", "model_selection/_fusion.py")),
     "posterior/scores.csv": (
         "bench-posterior",
-        (*RULES, "posterior.py", "model_selection/_corrected.py"),
+        (
+            *RULES,
+            "posterior.py",
+            *(f"model_selection/_{name}.py" for name in ("corrected", "folds")),
+        ),
     ),
     "unseen/results.parquet": ("bench-unseen", (*CHOICE, *HARNESS, "bench/controls/*.py")),
     "deep/results.parquet": ("bench-deep", RULES),
@@ -123,7 +127,9 @@ def present(name: str) -> str:
 def recorded(names: Iterable[str], commit: str | None) -> dict[str, dict[str, str]]:
     """Return what results/measured.json holds for results of the present code or of a commit."""
     if commit is None:
-        at = git("describe", "--always", "--dirty", "--exclude=*").strip()
+        # The results themselves have just changed.
+        changed = git("diff", "--name-only", "HEAD", "--", ".", ":!results")
+        at = git("rev-parse", "--short", "HEAD").strip() + "-dirty" * bool(changed)
         return {name: {"commit": at, "code": present(name)} for name in names}
     at = git("rev-parse", "--short", commit).strip()
     paths = git("ls-tree", "-r", "--name-only", commit, "src/rectifold").splitlines()

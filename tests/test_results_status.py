@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import results_status
-from results_status import RECORD, STUDIES, code_of, fingerprint
+from results_status import RECORD, STUDIES, code_of, fingerprint, recorded
 
 RESULTS = RECORD.parent
 #: Made from other results, or lists of data.
@@ -52,6 +52,31 @@ def test_every_published_result_belongs_to_a_study():
         if Path(one).name not in MADE and not any(one.startswith(name) for name in STUDIES)
     ]
     assert unknown == ["deep/embedding-128/results.parquet"] * bool(listed)
+
+
+@pytest.mark.skipif(shutil.which("git") is None, reason="git tells what has changed")
+def test_new_results_do_not_make_the_commit_dirty_but_new_code_does(tmp_path, monkeypatch):
+    def git(*arguments):
+        subprocess.run(("git", "-C", str(tmp_path), *arguments), check=True, capture_output=True)
+
+    files = {name: tmp_path / name for name in ("results/scores.csv", "src/rectifold/sampler.py")}
+    monkeypatch.setattr(results_status, "ROOT", tmp_path)
+    for path in files.values():
+        path.parent.mkdir(parents=True)
+        path.write_text(CODE)
+    git("init", "--quiet")
+    git("add", ".")
+    author = ("-c", "user.name=x", "-c", "user.email=x@example.org", "-c", "commit.gpgsign=false")
+    git(*author, "commit", "--message", "x")
+
+    def commit():
+        return recorded(["theory"], None)["theory"]["commit"]
+
+    clean = commit()
+    files["results/scores.csv"].write_text("1")
+    assert commit() == clean
+    files["src/rectifold/sampler.py"].write_text("y = 1")
+    assert commit() == f"{clean}-dirty"
 
 
 def test_a_change_of_the_code_is_reported(monkeypatch):
