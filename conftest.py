@@ -21,20 +21,10 @@ if find_spec("dask") is None or find_spec("distributed") is None:
 
 _ROOT = Path(__file__).parent
 _FOLDERS = (_ROOT.parent / "shared" / "data", _ROOT / "data")
-# As in the Makefile. Tests that need data sets are skipped without them, and the end tells.
+# As in the Makefile. Tests that need data sets are skipped without them.
 os.environ.setdefault("RECTIFOLD_DATA", str(next(filter(Path.is_dir, _FOLDERS), _FOLDERS[1])))
 DATA = Path(os.environ["RECTIFOLD_DATA"])
 MAKE_DATA = "(run make data, or set RECTIFOLD_DATA)"
-
-
-def pytest_terminal_summary(terminalreporter):
-    """Tell how many tests were skipped because there are no data."""
-    skipped = terminalreporter.stats.get("skipped", [])
-    number = sum("RECTIFOLD_DATA" in str(report.longrepr) for report in skipped)
-    if number:
-        terminalreporter.write_line(
-            f"{number} tests were skipped since data sets are not in {DATA} {MAKE_DATA}"
-        )
 
 
 @pytest.fixture(scope="session")
