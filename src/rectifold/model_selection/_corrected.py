@@ -39,8 +39,7 @@ class CorrectedPosterior(DocumentationLink, ClassifierMixin, MetaEstimatorMixin,
 
     cv : int, cross-validation generator, iterable or None, default=5
         The folds on which the strength of the correction is chosen; with an int they are
-        stratified, and repeated twice if the smallest class has fewer than 500 samples. None means
-        full strength, without further fits.
+        stratified. None means full strength, without further fits.
 
     n_jobs : int, default=None
         Number of jobs to run in parallel over the folds. None means 1 unless in a
@@ -153,7 +152,8 @@ class CorrectedPosterior(DocumentationLink, ClassifierMixin, MetaEstimatorMixin,
         y, self.classes_, self.strength_ = target.values, target.classes, 1.0
         folds: list[Fold] = []
         if self.cv is not None:
-            folds = make_folds(self.cv, X, target, None, random_state=self.random_state)
+            settings = {"random_state": self.random_state, "repeats": 1}
+            folds = make_folds(self.cv, X, target, None, **settings)
         self.estimator_, self.class_shares_ = _fit_counting(self.estimator, X, y, params)
         if folds and (self.class_shares_ != 1).any():
             tried = Parallel(n_jobs=self.n_jobs)(

@@ -33,14 +33,16 @@ class Fold:
     number: int
 
 
-def make_folds(cv: Any, X: Any, target: Target, groups: Any, *, random_state: Any) -> list[Fold]:
+def make_folds(
+    cv: Any, X: Any, target: Target, groups: Any, *, random_state: Any, repeats: int = REPEATS
+) -> list[Fold]:
     """Return the folds of all repeats, or raise an error if one can't be trained on.
 
     An int `cv` is repeated if the smallest class has fewer than `SMALL` samples.
     """
     if isinstance(cv, numbers.Integral):
         n_splits = _n_splits(int(cv), target)
-        n_repeats = REPEATS if target.sizes.min() < SMALL else 1
+        n_repeats = repeats if target.sizes.min() < SMALL else 1
         kind = StratifiedKFold if groups is None else StratifiedGroupKFold
         seeds = check_random_state(random_state).randint(2**31 - 1, size=n_repeats)
         splitters = [kind(n_splits, shuffle=True, random_state=int(seed)) for seed in seeds]
