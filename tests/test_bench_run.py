@@ -298,7 +298,7 @@ def test_a_killed_run_resumes_without_losing_or_repeating_fits(times, sources, t
     arguments = ["run", "--csv", "p.csv", "--csv", "q.csv", "--target", "label", "--n-jobs", "2"]
     arguments += ["-m", "None,GMR,SMOTE,players:Keeper", "-c", "LR,players:Patient,players:Quick"]
     arguments += ["--seed", "42,0", "--quiet"]
-    assert command(*arguments, "-s", "calm", cwd=tmp_path).wait(timeout=120) == 0
+    assert command(*arguments, "-s", "calm", cwd=tmp_path).wait(timeout=300) == 0
     calm, harried = Store(tmp_path / "calm"), Store(tmp_path / "harried")
     n = len(calm.read())
     assert n == 2 * 4 * 3 * 2
@@ -331,7 +331,7 @@ def test_a_killed_run_resumes_without_losing_or_repeating_fits(times, sources, t
             break
         time.sleep(0.1)
     assert all(gone(pid) for pid in pids), "workers outlived the run that was killed"
-    assert command(*arguments, "-s", "harried", cwd=tmp_path).wait(timeout=120) == 0
+    assert command(*arguments, "-s", "harried", cwd=tmp_path).wait(timeout=300) == 0
     pd.testing.assert_frame_equal(without_times(calm), without_times(harried))
     # Keeper's resamplings: those that were under way when the run was killed are done again.
     assert counted(log, "resampled") - begun <= begun + times * 2
@@ -341,13 +341,13 @@ def test_ctrl_c_keeps_recorded_fits_and_tells_how_to_resume(sources, tmp_path, l
     arguments = ["run", "--csv", "p.csv", "--target", "label", "-m", "None,players:Keeper"]
     arguments += ["-c", "players:Quick,players:Endless", "--seed", "0", "-s", "store"]
     run = command(*arguments, cwd=tmp_path)
-    for _ in range(600):
+    for _ in range(6000):
         if len(Store(tmp_path / "store").read()) >= 2:
             break
         time.sleep(0.05)
     time.sleep(0.3)
     run.send_signal(signal.SIGINT)
-    _, said = run.communicate(timeout=60)
+    _, said = run.communicate(timeout=300)
     assert run.returncode == 130
     assert said.decode().strip() == (
         "rectifold: stopped; 2 of 4 fits are recorded; call the command again to resume"
@@ -363,19 +363,19 @@ def test_of_two_runs_on_one_store_the_second_stops_with_one_sentence(sources, tm
     arguments += ["-c", "players:Quick,players:Patient", "--seed", "0,1,2,3", "-s", "store"]
     first = command(*arguments, "--quiet", cwd=tmp_path)
     store = Store(tmp_path / "store")
-    for _ in range(600):
+    for _ in range(6000):
         if store.journal.exists():
             break
         time.sleep(0.05)
     second = command(*arguments, cwd=tmp_path)
-    _, said = second.communicate(timeout=60)
+    _, said = second.communicate(timeout=300)
     assert first.poll() is None
     assert second.returncode == 2
     assert said.decode().strip() == (
         "rectifold: another run is adding to the store 'store': wait until it ends, or name "
         "another store"
     )
-    assert first.wait(timeout=60) == 0
+    assert first.wait(timeout=300) == 0
     assert set(store.read()["status"]) == {"ok"}
     assert len(store.read()) == counted(log, "fitted") == 16
 
