@@ -462,13 +462,9 @@ def label_noise() -> str:
 @block
 def posterior() -> str:
     rows = _tables(_text("posterior/README.md"))[0]
-    columns = ("sampler", "Brier score", "Brier score, corrected", "better by Brier score")
-    some = [
-        [row[name] for name in columns]
-        for row in rows
-        if row["classifier"] == "logistic regression" and row["sampler"] != "none"
-    ]
-    return _table(["sampler", "as it is", "corrected", "better or equal"], some)
+    columns = ("classifier", "sampler", "as it is", "in full", "chosen", "chosen: better or equal")
+    some = [[row[name] for name in columns] for row in rows if row["sampler"] != "none"]
+    return _table([*columns], some)
 
 
 @block
