@@ -194,7 +194,7 @@ def timed(name: str, X: np.ndarray, y: np.ndarray, most: dict[str, float]) -> di
     whole = median_seconds(run, 5 if small else 2)
     engine = median(sum(s[name] for name in ("search", "votes", "rules")) for s in stages[1:])
     points = to_points(X, metric_of(X))
-    pairs = search(choose("gpu", points)[0], points, y, K).pairs
+    pairs = search(choose("gpu", points).search, points, y, K).pairs
     operations = pairs * 2 * (X.shape[1] + 2)
     transfer = X.nbytes / most["transfer_gb_per_s"] / 1e9
     arithmetic = operations / most["float32_tflops"] / 1e12

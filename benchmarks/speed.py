@@ -45,7 +45,7 @@ MARK = "<!-- written by benchmarks/speed.py -->"
 def facts(X: np.ndarray, y: np.ndarray) -> tuple[dict[str, object], np.ndarray]:
     """Return figures of the search, and the confidence of every sample."""
     points = to_points(X, metric_of(X))
-    engine, _ = choose("auto", points)
+    engine = choose("auto", points).search
     found = search(engine, points, y, 15, n_jobs=-1)
     n = len(y)
     figures = {
