@@ -74,7 +74,7 @@ typedef struct {
     List *lists;
     int32_t *rows, *more, *open, *near, *left, *place;
     int64_t *numbers;
-    int64_t n_lists, n_grid;
+    int64_t n_lists;
     /* Distances of leaves and queries, a row for each leaf. */
     float *grid, *last;
     int32_t *nearest;
@@ -154,8 +154,9 @@ static void free_space(Space *space)
     for (int64_t i = 0; i < space->n_lists; i++)
         free(space->lists[i].entries);
     void *all[] = {space->panel, space->sketch, space->first, space->centre, space->products,
-                   space->own, space->grid, space->last, space->distances, space->sums, space->floats, space->visits,
-                   space->others, space->lists, space->rows, space->numbers};
+                   space->own, space->grid, space->last, space->distances, space->sums,
+                   space->floats, space->visits, space->others, space->lists, space->rows,
+                   space->numbers};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         free(all[i]);
     free(space);
