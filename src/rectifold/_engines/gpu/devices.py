@@ -261,8 +261,10 @@ def _save_and_set() -> None:
         backend.fp32_precision = "ieee"
     _saved["deterministic"] = torch.are_deterministic_algorithms_enabled()
     _saved["warn_only"] = torch.is_deterministic_algorithms_warn_only_enabled()
-    # The engine only uses operations whose result does not depend on the order of execution.
-    torch.use_deterministic_algorithms(False)
+    # The engine only uses operations whose result does not depend on the order of execution. The
+    # function imports torch's compiler, which takes seconds, so it is called only if need be.
+    if _saved["deterministic"]:
+        torch.use_deterministic_algorithms(False)
 
 
 def _restore() -> None:
@@ -271,4 +273,5 @@ def _restore() -> None:
         backend.fp32_precision = "none"
         if backend.fp32_precision != _saved[name]:
             backend.fp32_precision = _saved[name]
-    torch.use_deterministic_algorithms(_saved["deterministic"], warn_only=_saved["warn_only"])
+    if _saved["deterministic"]:
+        torch.use_deterministic_algorithms(True, warn_only=_saved["warn_only"])
