@@ -401,13 +401,20 @@ def _select(data: Any, indices: Ints, n_jobs: int | None = None) -> Any:
     """Return some samples, in the container of the input."""
     if is_on_device(data):
         return take(data, indices)
-    if type(data) is not np.ndarray or data.dtype.hasobject or not data.flags.c_contiguous:
+    if type(data) is not np.ndarray or data.dtype.hasobject or not data.flags.forc:
         return _safe_indexing(data, indices)
-    kept = np.empty((len(indices), *data.shape[1:]), dtype=data.dtype)
+    kept = np.empty_like(data, shape=(len(indices), *data.shape[1:]))
 
-    def copy(some: slice) -> None:
-        # No index is out of range; "clip" is the mode that needs no further copy.
+    # No index is out of range; "clip" is the mode that needs no further copy.
+    def copy_rows(some: slice) -> None:
         data.take(indices[some], axis=0, out=kept[some], mode="clip")
 
-    over(copy, len(indices), ROWS, n_jobs)
+    def copy_columns(some: slice) -> None:
+        for column in range(some.start, some.stop):
+            data[:, column].take(indices, out=kept[:, column], mode="clip")
+
+    if data.flags.c_contiguous:
+        over(copy_rows, len(indices), ROWS, n_jobs)
+    else:
+        over(copy_columns, data.shape[1], 1, n_jobs)
     return kept

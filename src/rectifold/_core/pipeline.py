@@ -203,7 +203,7 @@ def decide(
     """
     voting: dict[str, Any] = {"epsilon": settings.epsilon, "class_weight": settings.class_weight}
     with timed(seconds, "votes"):
-        votes = count_votes(found, target.codes, target.sizes, **voting)
+        votes = count_votes(found, target.codes, target.sizes, **voting, n_jobs=settings.n_jobs)
         checked = check(found, target.codes, target.sizes, target=prepared.engine.recall, **voting)
         trace = None
         # A record that lives on must not hold memory of a device.

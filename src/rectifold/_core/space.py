@@ -128,7 +128,15 @@ def as_numbers(
         values.sum_duplicates()
         values.eliminate_zeros()
         return values
-    return np.ascontiguousarray(values)
+    if values.flags.c_contiguous:
+        return np.asarray(values)
+    points = np.empty(values.shape)
+
+    def copy(rows: slice) -> None:
+        points[rows] = values[rows]
+
+    over(copy, len(points), ROWS, n_jobs)
+    return points
 
 
 def is_numeric(X: Any) -> bool:

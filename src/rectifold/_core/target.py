@@ -17,7 +17,8 @@ from rectifold._core.utils import Ints
 
 Labels = npt.NDArray[Any]
 
-#: A partition with more distinct labels does not hold class labels.
+#: A partition with more distinct labels does not hold class labels. Integers of a smaller range
+#: are not sorted.
 _MOST = 10_000
 
 
@@ -50,12 +51,32 @@ def encode(y: Any, *, min_size: int = 2) -> Target:
         raise nothing_to_clean()
     _check_no_missing(y)
     y = _of_one_type(y)
-    _check_not_continuous(y)
-    values, _ = check_target_type(y, indicate_one_vs_all=True)
-    classes, codes = np.unique(values, return_inverse=True)
+    target = _of_small_integers(y)
+    if target is None:
+        _check_not_continuous(y)
+        values, _ = check_target_type(y, indicate_one_vs_all=True)
+        classes, codes = np.unique(values, return_inverse=True)
+        target = Target(values, classes, codes.astype(np.intp), np.bincount(codes))
+    _check_classes(target.classes, target.sizes, min_size)
+    return target
+
+
+def _of_small_integers(y: Labels) -> Target | None:
+    """Return integers of a small range as a target, without sorting them; None for other labels."""
+    if y.ndim != 1 or y.dtype.kind not in "biu":
+        return None
+    low = y.min()
+    if int(y.max()) - int(low) > _MOST:
+        return None
+    # Modulo the range of intp, so that large labels of other types have the right difference too.
+    codes = y.astype(np.intp) - low.astype(np.intp)
     sizes = np.bincount(codes)
-    _check_classes(classes, sizes, min_size)
-    return Target(values, classes, codes.astype(np.intp), sizes)
+    if not sizes.all():
+        codes = (np.cumsum(sizes > 0) - 1)[codes]
+        sizes = sizes[sizes > 0]
+    classes = np.empty(len(sizes), dtype=y.dtype)
+    classes[codes] = y
+    return Target(y, classes, codes, sizes)
 
 
 def tally(y: Any, part: int) -> tuple[Labels, Ints]:

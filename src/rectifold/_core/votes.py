@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from rectifold._core.summation import sum_columns
+from rectifold._core.threads import over
 from rectifold._core.utils import Floats, Ints
 from rectifold._engines.contract import Neighbourhoods
 
@@ -50,6 +51,7 @@ def count_votes(
     *,
     epsilon: float = 1e-8,
     class_weight: str | None = None,
+    n_jobs: int | None = None,
 ) -> Votes:
     """Return the votes of the neighbours of every sample on its class.
 
@@ -57,7 +59,8 @@ def count_votes(
     `class_weight="balanced"` multiplies it by the inverse frequency of the neighbour's class.
     """
     votes = certain(labels, sizes)
-    for part in in_blocks(len(neighbourhoods.rows), neighbourhoods.k, len(sizes)):
+
+    def count(part: slice) -> None:
         rows = neighbourhoods.rows[part]
         classes = labels[neighbourhoods.indices[part]]
         some = ballot(
@@ -69,12 +72,19 @@ def count_votes(
             class_weight=class_weight,
         )
         votes.put(rows, some)
+
+    over(count, len(neighbourhoods.rows), block(neighbourhoods.k, len(sizes)), n_jobs)
     return votes
+
+
+def block(k: int, n_classes: int) -> int:
+    """Return the number of samples whose votes are counted together."""
+    return max(1, _BLOCK // max(k, n_classes))
 
 
 def in_blocks(n: int, k: int, n_classes: int) -> Iterator[slice]:
     """Yield slices of samples whose votes are counted together."""
-    step = max(1, _BLOCK // max(k, n_classes))
+    step = block(k, n_classes)
     for at in range(0, n, step):
         yield slice(at, min(at + step, n))
 

@@ -32,6 +32,8 @@ _VERSION = 1
 #: Up to this number of columns points are compared by differences, which are more precise than
 #: products and take twice the time.
 DIFFERENCES = 64
+#: Few queries are split into up to this number of tasks, whatever the number of threads.
+TASKS = 32
 #: Weights of points are counted up to this number, far above any number of neighbours.
 _MOST = 1 << 20
 

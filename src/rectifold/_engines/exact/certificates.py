@@ -13,7 +13,7 @@ import numpy as np
 
 from rectifold._core.threads import Workers, positive
 from rectifold._core.utils import Bools, Floats, Ints
-from rectifold._engines.compiled import CERTIFIED, UNDECIDED, CompiledFrame
+from rectifold._engines.compiled import CERTIFIED, TASKS, UNDECIDED, CompiledFrame
 from rectifold._engines.exact.index import LeafIndex, SearchState
 from rectifold._engines.exact.leaves import EMPTY, visits
 from rectifold._engines.exact.products import Frame
@@ -32,29 +32,40 @@ MANY = 0.1
 
 
 def certify(index: LeafIndex, k: int, state: SearchState, workers: Workers) -> Iterator[Ints]:
-    """Yield the places of points that hold a certificate, and update `state`."""
+    """Yield the samples that hold a certificate, and update `state`."""
     frame, weights = index.frame, index.weights
     certifier = _certifier(index, k)
+
+    def note(places: Ints) -> Ints:
+        state.certified[places] = True
+        return index.groups.rows(frame.leaves.order[places])
+
+    # Each task has its own places, whose state it updates.
+    def compare(leaves: slice) -> tuple[Ints, Ints, Floats, int]:
+        chunk = certifier.compare_leaves(leaves)
+        state.bounds[chunk.places] = chunk.bounds
+        found = note(chunk.places[chunk.certified])
+        undecided = chunk.undecided
+        return found, chunk.places[undecided], chunk.nearest_enemy[undecided], chunk.pairs
+
     undecided: list[Ints] = []
     enemies: list[Floats] = []
-    for chunk in workers.map(certifier.compare_leaves, certifier.chunks()):
-        state.bounds[chunk.places] = chunk.bounds
-        state.pairs += chunk.pairs
-        state.certified[chunk.places[chunk.certified]] = True
-        yield chunk.places[chunk.certified]
-        undecided.append(chunk.places[chunk.undecided])
-        enemies.append(chunk.nearest_enemy[chunk.undecided])
+    for found, places, distances, pairs in workers.map(compare, certifier.chunks()):
+        state.pairs += pairs
+        yield found
+        undecided.append(places)
+        enemies.append(distances)
     left, nearest = np.concatenate(undecided), np.concatenate(enemies)
     n_leaves = certifier.first_round
     while len(left):
-        tasks = [(left[part], nearest[part], n_leaves) for part in _split_by_class(frame, left)]
+        parts = _split_by_class(frame, left, certifier.tasks)
+        tasks = [(left[part], nearest[part], n_leaves) for part in parts]
         # Every round starts from zero, since a leaf counted in two rounds would prove nothing.
         results = list(workers.map(certifier.count_friends, tasks))
         enough = np.concatenate([enough for enough, _ in results])
         pairs = sum(pairs for _, pairs in results)
         state.pairs += pairs
-        state.certified[left[enough]] = True
-        yield left[enough]
+        yield note(left[enough])
         # Another round compares with `GROWTH` times as many leaves, and may prove half as large
         # a share; the others are searched for among all points.
         spared = enough.mean() / 2 * len(weights)
@@ -113,15 +124,23 @@ class _Certifier:
     k: int
     ceiling: float
 
+    #: The largest number of tasks into which few queries are split.
+    tasks = 2
+
     @property
     def first_round(self) -> int:
         """Return the number of leaves of its own class that an undecided point is compared with."""
         return FIRST
 
+    @property
+    def queries(self) -> int:
+        """Return the number of queries per task."""
+        return _QUERIES
+
     def chunks(self) -> Iterator[slice]:
         """Yield slices of consecutive leaves of one class."""
         labels = self.frame.leaves.labels
-        step = max(1, min(_QUERIES // self.frame.leaves.size, len(labels) // 2))
+        step = max(1, min(self.queries // self.frame.leaves.size, len(labels) // 2))
         for begin, end in itertools.pairwise(_edges(labels)):
             for at in range(begin, end, step):
                 yield slice(at, min(at + step, end))
@@ -195,11 +214,17 @@ class _Certifier:
 @dataclass(frozen=True, slots=True, eq=False)
 class _CompiledCertifier(_Certifier):
     compiled: CompiledFrame
+    tasks = TASKS
 
     @property
     def first_round(self) -> int:
         # `compare_leaves` has compared them with `FIRST` leaves already.
         return FIRST * GROWTH
+
+    @property
+    def queries(self) -> int:
+        # Fewer tasks take the interpreter less often from the other threads.
+        return max(_QUERIES, min(len(self.weights) // (2 * TASKS), 8 * _QUERIES))
 
     def compare_leaves(self, leaves: slice) -> _Chunk:
         size = self.frame.leaves.size
@@ -271,13 +296,13 @@ def _count(
     return counts[:-1], pairs
 
 
-def _split_by_class(frame: Frame, places: Ints) -> list[slice]:
-    """Return slices of one class and bounded size."""
+def _split_by_class(frame: Frame, places: Ints, tasks: int) -> list[slice]:
+    """Return slices of one class and bounded size; few places are split into up to `tasks`."""
     labels = frame.leaves.labels[places // frame.leaves.size]
     pieces = []
     for begin, end in itertools.pairwise(_edges(labels)):
         # Independent of the number of workers, on which results must not depend.
-        number = max(-(-(end - begin) // _QUERIES), min(2, -(-(end - begin) // 64)))
+        number = max(-(-(end - begin) // _QUERIES), min(tasks, -(-(end - begin) // 64)))
         cuts = np.linspace(begin, end, number + 1).astype(int).tolist()
         pieces += [slice(a, b) for a, b in itertools.pairwise(cuts)]
     return pieces

@@ -16,6 +16,8 @@ from rectifold._engines.settle import settle_few
 
 #: Samples per block when keys are computed: a block fits a core's cache.
 _ROWS = 4096
+#: Minimum number of keys that a thread sorts, and the keys from which their ranges are estimated.
+_KEYS, _SAMPLE = 1 << 14, 1024
 #: Approximate maximum number of candidates of a proposal.
 _PAIRS = 1 << 20
 #: With more neighbours than this multiple of k, and as many times more pairs of samples than of
@@ -160,7 +162,7 @@ def group(values: Matrix, workers: Workers) -> Groups:
     """Group equal samples."""
     n = values.shape[0]
     key = _keys(values, workers)
-    members = np.argsort(key, kind="stable")
+    members = _argsort(key, workers)
     ordered = key[members]
     alike = np.flatnonzero(ordered[1:] == ordered[:-1])
     if sparse.issparse(values):
@@ -196,6 +198,26 @@ def ranges(starts: Ints, lengths: Ints) -> Ints:
     """Return the concatenation of ``arange(start, start + length)`` over all pairs."""
     begins = np.cumsum(lengths) - lengths
     return np.repeat(starts - begins, lengths) + np.arange(lengths.sum(), dtype=np.intp)
+
+
+def _argsort(key: Floats, workers: Workers) -> Ints:
+    """Return the stable order of the keys; each task sorts those between two of them."""
+    parts = min(workers.jobs, len(key) // _KEYS)
+    if parts < 2:
+        return np.argsort(key, kind="stable")
+    sample = np.sort(np.random.default_rng(0).choice(key, _SAMPLE))
+    cuts = np.unique(sample[np.arange(1, parts) * _SAMPLE // parts])
+
+    def order(part: int) -> Ints:
+        inside = np.ones(len(key), dtype=bool)
+        if part > 0:
+            inside &= key >= cuts[part - 1]
+        if part < len(cuts):
+            inside &= key < cuts[part]
+        some = np.flatnonzero(inside)
+        return some[np.argsort(key[some], kind="stable")]
+
+    return np.concatenate(list(workers.map(order, range(len(cuts) + 1))))
 
 
 def _keys(values: Matrix, workers: Workers) -> Floats:

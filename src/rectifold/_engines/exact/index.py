@@ -10,7 +10,7 @@ from rectifold._core.utils import Bools, Floats, Ints
 from rectifold._engines.exact import costs
 from rectifold._engines.exact.coordinates import stays_sparse
 from rectifold._engines.exact.duplicates import Groups, group
-from rectifold._engines.exact.leaves import EMPTY
+from rectifold._engines.exact.leaves import EMPTY, by_place
 from rectifold._engines.exact.products import Frame, build
 
 #: Classes of points that can be neighbours, and of points that are queries only.
@@ -82,7 +82,7 @@ def build_index(
     frame = _frame(groups, classes, size, workers, unit_length=unit_length, farthest=farthest)
     if unit_length:
         ceiling *= frame.coordinates.factor**2
-    weights = _by_place(groups.counts, frame)
+    weights = by_place(groups.counts, frame.leaves.order, workers)
     return LeafIndex(samples, groups, frame, classes, weights, ceiling, single_leaf=size is None)
 
 
@@ -97,7 +97,7 @@ def build_target_index(samples: Points, targets: Bools, k: int, workers: Workers
     classes = np.where(counts > 0, TARGET, OTHER)
     size = costs.slots(len(groups.counts), k, sparse=stays_sparse(groups.values))
     frame = _frame(groups, classes, size, workers, unit_length=samples.metric == "cosine")
-    weights = _by_place(counts, frame)
+    weights = by_place(counts, frame.leaves.order, workers)
     return LeafIndex(samples, groups, frame, classes, weights, np.inf, single_leaf=False)
 
 
@@ -113,8 +113,3 @@ def _frame(
     frame = build(groups.values, classes, size, workers, unit_length=unit_length, farthest=farthest)
     # With very many columns, single precision proves nothing.
     return frame if frame.usable else frame.finer()
-
-
-def _by_place(counts: Ints, frame: Frame) -> Ints:
-    order = frame.leaves.order
-    return np.where(order == EMPTY, 0, counts[order])

@@ -7,7 +7,7 @@ import numpy as np
 
 from rectifold._core.threads import Workers, positive, scratch
 from rectifold._core.utils import Bools, Floats, Ints
-from rectifold._engines.compiled import CompiledFrame, CrowdedError
+from rectifold._engines.compiled import TASKS, CompiledFrame, CrowdedError
 from rectifold._engines.exact.index import LeafIndex
 from rectifold._engines.exact.leaves import paired_visits, visits
 from rectifold._engines.exact.products import Frame
@@ -58,7 +58,8 @@ def search(
         searcher = CompiledSearcher(index.frame, index.weights, k, which, tight, compiled=compiled)
     coarse: list[tuple[Ints, Floats]] = []
     # Independent of the number of workers, on which results must not depend.
-    count = max(-(-len(places) // _QUERIES), min(4, -(-len(places) // 300)))
+    few = min(4, -(-len(places) // 300)) if compiled is None else min(TASKS, -(-len(places) // 64))
+    count = max(-(-len(places) // _QUERIES), few)
     tasks = zip(np.array_split(places, count), np.array_split(bounds, count), strict=True)
     for candidates, unresolved in workers.map(searcher, tasks):
         yield from candidates

@@ -181,9 +181,20 @@ def partition(sketch: Floats, blur: Floats, classes: Ints, size: int, workers: W
         _arrange(sketch, members, size, order[begin:end], points[begin:end], workers)
     of_group = [classes[members[0]] for members in groups]
     labels = np.repeat(of_group, np.array(slots) // size)
-    moved = np.where(order == EMPTY, 0.0, blur[order]).reshape(-1, size).max(axis=1)
+    moved = by_place(blur, order, workers).reshape(-1, size).max(axis=1)
     balls = _balls(points.reshape(-1, size, sketch.shape[1]), moved, workers)
     return Leaves(size, order, labels, points, balls)
+
+
+def by_place(values: Matrix, order: Ints, workers: Workers) -> Matrix:
+    """Return the values of the points in an order of places, and 0 for empty ones."""
+    placed = np.empty(len(order), dtype=values.dtype)
+
+    def fill(some: slice) -> None:
+        placed[some] = np.where(order[some] == EMPTY, 0, values[order[some]])
+
+    workers.over(fill, len(order), _POINTS)
+    return placed
 
 
 def plan(points: int, size: int) -> tuple[int, int]:

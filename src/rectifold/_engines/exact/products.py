@@ -238,7 +238,7 @@ def build(
     else:
         moved = drawn.blur * np.sqrt(drawn.squares)
         leaves = partition(drawn.points, moved, classes, size, workers)
-    side = own_side(coordinates, leaves, drawn)
+    side = own_side(coordinates, leaves, drawn, workers)
     frame = Frame(
         coordinates=coordinates,
         leaves=leaves,

@@ -1,7 +1,6 @@
 """Points as queries: the left sides of products, given by their numbers."""
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
@@ -14,7 +13,7 @@ from rectifold._engines.exact.coordinates import (
     sketch_with,
     squared_lengths,
 )
-from rectifold._engines.exact.leaves import EMPTY, Leaves
+from rectifold._engines.exact.leaves import EMPTY, Leaves, by_place
 
 _DOUBLE = np.dtype(np.float64)
 
@@ -56,15 +55,17 @@ class QuerySide:
         return replace(self, squares=squares)
 
 
-def own_side(coordinates: Coordinates, leaves: Leaves, drawn: Sketch) -> QuerySide:
+def own_side(
+    coordinates: Coordinates, leaves: Leaves, drawn: Sketch, workers: Workers
+) -> QuerySide:
     """Return the points in leaves as queries."""
     return QuerySide(
         coordinates,
         leaves.order,
-        np.where(leaves.order == EMPTY, 0.0, drawn.squares[leaves.order]),
+        by_place(drawn.squares, leaves.order, workers),
         drawn.plain,
         leaves.sketch,
-        _squares(leaves.sketch),
+        _squares(leaves.sketch, workers),
         itself=True,
     )
 
@@ -79,11 +80,17 @@ def other_side(coordinates: Coordinates, basis: Floats | None, workers: Workers)
         drawn.squares,
         drawn.plain,
         drawn.points,
-        _squares(drawn.points),
+        _squares(drawn.points, workers),
         itself=False,
     )
 
 
-def _squares(sketch: Floats) -> Floats:
-    squares: Any = np.einsum("ij,ij->i", sketch, sketch, dtype=np.float64)
-    return np.asarray(squares)
+def _squares(sketch: Floats, workers: Workers) -> Floats:
+    squares = np.empty(len(sketch))
+
+    def fill(rows: slice) -> None:
+        some = sketch[rows]
+        np.einsum("ij,ij->i", some, some, dtype=np.float64, out=squares[rows])
+
+    workers.over(fill, len(sketch), ROWS)
+    return squares
