@@ -26,7 +26,7 @@ enum { WIDTH = 4, VECTORS = 4, ROWS = 6 };
 #else
 enum { WIDTH = 4, VECTORS = 2, ROWS = 4 };
 #endif
-#define BLOCK_QUERIES 128
+#define BLOCK_QUERIES 256
 /* A query with more candidates than this, equally near, is left to the caller. */
 #define CROWD 65536
 /* Queries of a group that make a block, and maximum distances of leaves and queries of others. */
@@ -73,8 +73,8 @@ typedef struct {
     Visit *visits, *others;
     List *lists;
     int32_t *rows, *more, *open, *near, *left, *place;
-    int64_t *numbers;
-    int64_t n_lists;
+    int64_t *numbers, *chosen;
+    int64_t n_lists, room;
     /* Distances of leaves and queries, a row for each leaf. */
     float *grid, *last;
     int32_t *nearest;
@@ -156,7 +156,7 @@ static void free_space(Space *space)
     void *all[] = {space->panel, space->sketch, space->first, space->centre, space->products,
                    space->own, space->grid, space->last, space->distances, space->sums,
                    space->floats, space->visits, space->others, space->lists, space->rows,
-                   space->numbers};
+                   space->numbers, space->chosen};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         free(all[i]);
     free(space);
@@ -166,11 +166,11 @@ static void free_space(Space *space)
 static Space *make_space(const Frame *frame, int64_t n)
 {
     /* Rows of products come in pairs. */
-    const size_t rows = n + 1, leaves = frame->n_leaves;
+    const size_t rows = n + 1, stride = n + 32, leaves = frame->n_leaves;
     Space *space = calloc(1, sizeof *space);
     if (!space)
         return NULL;
-    int ok = (space->panel = malloc(rows * frame->d * sizeof(float))) != NULL;
+    int ok = (space->panel = malloc(stride * frame->d * sizeof(float))) != NULL;
     ok &= (space->sketch = malloc((rows * frame->m + 1) * sizeof(float))) != NULL;
     ok &= (space->first = malloc(rows * sizeof(float))) != NULL;
     ok &= (space->centre = malloc((frame->m + 1) * sizeof(float))) != NULL;
@@ -179,12 +179,14 @@ static Space *make_space(const Frame *frame, int64_t n)
     ok &= (space->distances = malloc(leaves * sizeof(float))) != NULL;
     ok &= (space->last = malloc(frame->size * sizeof(float))) != NULL;
     ok &= (space->sums = malloc(rows * sizeof(float))) != NULL;
-    ok &= (space->floats = malloc(3 * rows * sizeof(float))) != NULL;
+    ok &= (space->floats = malloc(4 * rows * sizeof(float))) != NULL;
     ok &= (space->visits = malloc(leaves * sizeof(Visit))) != NULL;
     ok &= (space->others = malloc(leaves * sizeof(Visit))) != NULL;
     ok &= (space->lists = calloc(rows, sizeof(List))) != NULL;
     ok &= (space->rows = malloc(7 * rows * sizeof(int32_t))) != NULL;
     ok &= (space->numbers = malloc(2 * rows * sizeof(int64_t))) != NULL;
+    ok &= (space->chosen = malloc(leaves * sizeof(int64_t))) != NULL;
+    space->room = n;
     space->n_lists = space->lists ? (int64_t)rows : 0;
     if (!ok) {
         free_space(space);
@@ -238,14 +240,16 @@ static int64_t take_queries(const Frame *frame, Space *space, const Queries *que
         if (group >= FEW)
             break;
     }
-    block->n = block->stride = n;
+    block->n = n;
+    /* With an odd number of vectors the columns share no set of the cache. */
+    block->stride = (n + 15) / 16 * 16 | 16;
     block->panel = space->panel;
     block->first = space->first;
     block->squares = queries->squares + at;
     for (int64_t i = 0; i < n; i++) {
         const float *point = queries->points + (at + i) * frame->d;
         for (int64_t c = 0; c < frame->d; c++)
-            space->panel[c * n + i] = point[c];
+            space->panel[c * block->stride + i] = point[c];
         space->first[i] = (float)(block->squares[i] / -2);
     }
     take_sketch(frame, space, queries->sketch, at, n);
@@ -410,6 +414,15 @@ static inline float largest(const float *row, int64_t n)
     return best[0];
 }
 
+/* Whether an entry reaches a threshold. */
+static inline int any_reaches(const float *row, int64_t n, float least)
+{
+    int any = 0;
+    for (int64_t j = 0; j < n; j++)
+        any |= row[j] >= least;
+    return any;
+}
+
 /* The weight of the entries that reach a threshold. */
 static int64_t weigh(const float *row, const int32_t *weights, int64_t n, float least)
 {
@@ -525,11 +538,11 @@ static int measure(const Frame *frame, Space *space, const int64_t *which, int64
     const Block *block = &space->block;
     const int64_t n = block->n;
     if (!space->grid) {
-        space->grid = malloc((size_t)frame->n_leaves * (BLOCK_QUERIES + 1) * sizeof(float));
+        space->grid = malloc((size_t)frame->n_leaves * (space->room + 1) * sizeof(float));
         if (!space->grid)
             return 0;
     }
-    float least[BLOCK_QUERIES];
+    float *least = space->floats + 3 * (space->room + 1);
     for (int64_t i = 0; i < n; i++)
         least[i] = INFINITY;
     for (int64_t j = 0; j < n_which; j++) {
@@ -819,7 +832,8 @@ int64_t NAME(count_nearer)(const Frame *frame, const Queries *queries, const int
     if (!space)
         return FULL;
     int64_t pairs = 0;
-    float *least = space->floats, *radii = least + BLOCK_QUERIES, *cuts = radii + BLOCK_QUERIES;
+    float *least = space->floats, *radii = least + BLOCK_QUERIES + 1;
+    float *cuts = radii + BLOCK_QUERIES + 1;
     for (int64_t at = 0, n; at < queries->n; at += n) {
         int64_t *seen = space->numbers;
         int mixed;
@@ -839,23 +853,30 @@ int64_t NAME(count_nearer)(const Frame *frame, const Queries *queries, const int
         }
         if (!some)
             continue;
-        if (mixed) {
-            if (!measure(frame, space, which, n_which)) {
-                free_space(space);
-                return FULL;
+        const int64_t *leaves = which;
+        int64_t n_leaves = n_which;
+        if (!mixed) {
+            enclose(frame, block, space->rows, some, space->sums);
+            leaf_distances(frame, block, space->distances);
+            n_leaves = leaves_within(frame, block, which, n_which, NONE, 0, far, space->distances,
+                                     space->visits);
+            if (n_leaves <= most) {
+                pairs += count_in(frame, block, space->visits, n_leaves, -1, space->rows, some,
+                                  least, radii, k, most, counts + at, seen, space);
+                continue;
             }
-            for (int64_t i = 0; i < some; i++)
-                cuts[space->rows[i]] = cut(space->grid + space->rows[i], n, n_which, most,
-                                           space->distances);
-            pairs += count_mixed(frame, which, n_which, least, radii, cuts, k, counts + at, space);
-            continue;
+            for (int64_t v = 0; v < n_leaves; v++)
+                space->chosen[v] = space->visits[v].leaf;
+            leaves = space->chosen;
         }
-        enclose(frame, block, space->rows, some, space->sums);
-        leaf_distances(frame, block, space->distances);
-        int64_t n_visits = leaves_within(frame, block, which, n_which, NONE, 0, far,
-                                         space->distances, space->visits);
-        pairs += count_in(frame, block, space->visits, n_visits, -1, space->rows, some, least,
-                          radii, k, most, counts + at, seen, space);
+        if (!measure(frame, space, leaves, n_leaves)) {
+            free_space(space);
+            return FULL;
+        }
+        for (int64_t i = 0; i < some; i++)
+            cuts[space->rows[i]] =
+                cut(space->grid + space->rows[i], n, n_leaves, most, space->distances);
+        pairs += count_mixed(frame, leaves, n_leaves, least, radii, cuts, k, counts + at, space);
     }
     free_space(space);
     return pairs;
@@ -978,7 +999,7 @@ static int64_t visit(const Frame *frame, const Queries *queries, int64_t from, S
         int32_t row = space->near[i];
         const float *line = space->products + i * size;
         List *list = &space->lists[row];
-        if (list->coarse || largest(line, size) < list->least)
+        if (list->coarse || !any_reaches(line, size, list->least))
             continue;
         if (list->bound == INFINITY) {
             /* Take no more than needed of the first leaf. */
@@ -995,7 +1016,7 @@ static int64_t visit(const Frame *frame, const Queries *queries, int64_t from, S
         }
         const float least = list->least;
         for (int64_t part = 0; part < size; part += 16) {
-            if (largest(line + part, 16) < least)
+            if (!any_reaches(line + part, 16, least))
                 continue;
             for (int64_t j = part; j < part + 16; j++)
                 if (line[j] >= least && !append(list, line[j], leaf * size + j, weights[j]))

@@ -227,9 +227,11 @@ class _CompiledCertifier(_Certifier):
         return max(_QUERIES, min(len(self.weights) // (2 * TASKS), 8 * _QUERIES))
 
     def compare_leaves(self, leaves: slice) -> _Chunk:
-        size = self.frame.leaves.size
+        size, labels = self.frame.leaves.size, self.frame.leaves.labels
+        others = np.count_nonzero(labels != labels[leaves.start])
+        glance = GLANCE if others > MANY * len(labels) else others
         bounds, nearest, state, pairs = self.compiled.certify(
-            leaves, self.k, self.ceiling, FIRST, GLANCE
+            leaves, self.k, self.ceiling, FIRST, glance
         )
         real = np.flatnonzero(
             self.frame.leaves.order[leaves.start * size : leaves.stop * size] != EMPTY

@@ -58,8 +58,10 @@ def search(
         searcher = CompiledSearcher(index.frame, index.weights, k, which, tight, compiled=compiled)
     coarse: list[tuple[Ints, Floats]] = []
     # Independent of the number of workers, on which results must not depend.
-    few = min(4, -(-len(places) // 300)) if compiled is None else min(TASKS, -(-len(places) // 64))
-    count = max(-(-len(places) // _QUERIES), few)
+    if compiled is None:
+        count = max(-(-len(places) // _QUERIES), min(4, -(-len(places) // 300)))
+    else:
+        count = max(-(-len(places) // (2 * _QUERIES)), min(TASKS, -(-len(places) // 64)))
     tasks = zip(np.array_split(places, count), np.array_split(bounds, count), strict=True)
     for candidates, unresolved in workers.map(searcher, tasks):
         yield from candidates
