@@ -383,9 +383,12 @@ class GMR(DocumentationLink, BaseCleaningSampler):
         return tags
 
 
+_SIGNATURE = inspect.signature(GMR)
+
+
 def settings_of(sampler: GMR) -> Settings:
     """Return the parameters of a sampler as settings of the pipeline."""
-    return make_settings(sampler, inspect.signature(GMR))
+    return make_settings(sampler, _SIGNATURE)
 
 
 def check_no_metadata(params: dict[str, Any]) -> None:

@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cache
+from itertools import chain, islice
 from typing import Any, TypeVar
 
 import numpy as np
@@ -115,7 +116,11 @@ class Workers:
 
     def map(self, work: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
         """Yield the results in the order of the items, with few of them in memory at once."""
-        if self._pool is None:
+        items = iter(items)
+        first = list(islice(items, 2))
+        items = chain(first, items)
+        # To start the threads takes longer than many a piece of work.
+        if self._pool is None or len(first) < 2:
             yield from map(work, items)
             return
         waiting: deque[Future[Result]] = deque()
@@ -134,7 +139,7 @@ class Workers:
 def over(work: Callable[[slice], Result], n: int, step: int, n_jobs: int | None) -> list[Result]:
     """Return the results for consecutive slices of n items, for work without matrix products."""
     parts = [slice(at, min(at + step, n)) for at in range(0, n, step)]
-    jobs = min(effective_n_jobs(n_jobs), len(parts))
+    jobs = 1 if len(parts) < 2 else min(effective_n_jobs(n_jobs), len(parts))
     if jobs < 2:
         return [work(part) for part in parts]
     with ThreadPoolExecutor(jobs) as pool:

@@ -30,6 +30,9 @@ from rectifold._engines.exact.leaf_search import Candidates
 from rectifold._engines.settle import settle_few, squared
 from rectifold._engines.zero_vectors import search_nonzero, search_targets
 
+#: With fewer pairs of values, threads take longer to start than they save.
+_ALONE = 1 << 30
+
 
 def propose(
     points: Points, labels: Ints, k: int, *, n_jobs: int | None = None
@@ -67,7 +70,8 @@ def _with_index(
     With `in_clouds`, groups of samples that are far apart have an index each.
     """
     cosine = points.metric == "cosine"
-    with Workers(n_jobs) as workers:
+    few = points.n**2 * points.values.shape[1] < _ALONE
+    with Workers(1 if few else n_jobs) as workers:
 
         def among(values: Matrix, labels: Ints, ceiling: float) -> Iterator[Answer]:
             samples = Points(values, points.metric)
