@@ -11,7 +11,7 @@ MEASURED := $(BIN)/python benchmarks/results_status.py record
 CORE_TESTS = python -m pytest -n auto --dist worksteal $(or $(TESTS),tests)
 SUDO := $(shell test "$$(id -u)" = 0 || echo sudo)
 
-.PHONY: demo test data figures test-browser test-slow test-gpu fuzz soak lint lint-workflows dist test-dist test-lowest test-nightly results-status bench-gpu bench-speed bench-costs bench-memory \
+.PHONY: demo test data figures test-browser test-slow test-gpu fuzz soak lint lint-workflows dist test-dist test-lowest test-nightly results-status bench-gpu bench-speed bench-cores bench-costs bench-memory \
 	bench-hard-tables bench-threads bench-prediction bench-report bench-approximate bench-dask browser docs bench-paper bench-factorial bench-adaptive bench-candidates bench-views bench-leaves bench-posterior bench-choosing bench-deep bench-ceiling bench-theory bench-unseen echarts clean
 .DEFAULT_GOAL := demo
 
@@ -100,6 +100,10 @@ bench-speed: $(VENV)/.installed ## Our search beside the paper's own way, in one
 	$(BIN)/python benchmarks/speed.py
 	$(BIN)/python benchmarks/growth.py
 	$(MEASURED) speed/exact_engine.json speed/growth.json
+
+bench-cores: $(VENV)/.installed ## The exact engine with 1, 2, 4, ... threads beside scikit-learn's search with all
+	$(BIN)/python benchmarks/cores.py
+	$(MEASURED) speed/cores.json
 
 bench-hard-tables: $(VENV)/.installed ## Tables that are hard to search, beside plain ones
 	$(BIN)/python benchmarks/hard_tables.py

@@ -46,25 +46,27 @@ def ours(X: np.ndarray, y: np.ndarray) -> np.ndarray:
     return gmr.rectification_.removed
 
 
-def part_of_paper(X: np.ndarray, y: np.ndarray) -> float:
-    """Extrapolate the seconds of `paper` from a part of its queries."""
-    return _extrapolated(X, y, np.arange(len(y)), n_neighbors=16, metric=metric_of(X))
+def part_of_paper(X: np.ndarray, y: np.ndarray, part: int = PART) -> float:
+    """Extrapolate the seconds of `paper` from one in `part` of its queries."""
+    return _extrapolated(X, y, np.arange(len(y)), part, n_neighbors=16, metric=metric_of(X))
 
 
 def part_of_enn(X: np.ndarray, y: np.ndarray) -> float:
     """Extrapolate the seconds of `enn`, which searches for neighbours of the majority only."""
-    return _extrapolated(X, y, np.flatnonzero(y == 0), n_neighbors=4, metric="minkowski")
+    return _extrapolated(X, y, np.flatnonzero(y == 0), PART, n_neighbors=4, metric="minkowski")
 
 
-def _extrapolated(X: np.ndarray, y: np.ndarray, rows: np.ndarray, **setting: object) -> float:
+def _extrapolated(
+    X: np.ndarray, y: np.ndarray, rows: np.ndarray, part: int, **setting: object
+) -> float:
     start = perf_counter()
     index = NearestNeighbors(algorithm="auto", n_jobs=-1, **setting).fit(X)
     built = perf_counter() - start
-    some = np.random.default_rng(0).permutation(rows)[: len(rows) // PART]
+    some = np.random.default_rng(0).permutation(rows)[: len(rows) // part]
     start = perf_counter()
     distances, neighbours = index.kneighbors(X[some])
     _majority_votes(distances, neighbours, y)
-    return built + PART * (perf_counter() - start)
+    return built + part * (perf_counter() - start)
 
 
 def _majority_votes(distances: np.ndarray, neighbours: np.ndarray, y: np.ndarray) -> np.ndarray:

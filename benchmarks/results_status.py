@@ -27,7 +27,10 @@ RECORD = ROOT / "results" / "measured.json"
 
 #: Source files below src/rectifold by what they decide.
 RULES = ("_core/votes.py", "_core/rules.py", "_core/summation.py", "sampler.py")
-SEARCH = (*RULES, "_core/pipeline.py", "_core/space.py", "_engines/*.py", "_engines/exact/*.py")
+SEARCH = (
+    *(*RULES, "_core/pipeline.py", "_core/space.py", "_core/threads.py"),
+    *("_engines/*.py", "_engines/exact/*.py", "_engines/compiled/*.[ch]"),
+)
 VOTE = (*RULES, "neighbors/*.py", "preprocessing/*.py")
 CHOICE = (
     *VOTE,
@@ -43,6 +46,7 @@ STUDIES: dict[str, tuple[str, tuple[str, ...]]] = {
     "speed/hard_tables.json": ("bench-hard-tables", SEARCH),
     "speed/threads.json": ("bench-threads", SEARCH),
     "speed/growth.json": ("bench-speed", SEARCH),
+    "speed/cores.json": ("bench-cores", SEARCH),
     "speed/costs.json": ("bench-costs", SEARCH),
     "speed/prediction.json": ("bench-prediction", (*VOTE, *SEARCH)),
     "speed/report.json": ("bench-report", (*SEARCH, "report/*.py", "report/assets/*.js")),

@@ -228,7 +228,7 @@ class _CompiledCertifier(_Certifier):
 
     def compare_leaves(self, leaves: slice) -> _Chunk:
         size, labels = self.frame.leaves.size, self.frame.leaves.labels
-        others = np.count_nonzero(labels != labels[leaves.start])
+        others = int(np.count_nonzero(labels != labels[leaves.start]))
         glance = GLANCE if others > MANY * len(labels) else others
         bounds, nearest, state, pairs = self.compiled.certify(
             leaves, self.k, self.ceiling, FIRST, glance
