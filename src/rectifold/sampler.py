@@ -336,7 +336,8 @@ class GMR(DocumentationLink, BaseCleaningSampler):
                 Param("recall", accuracy.target),
                 in_words(accuracy.to_dict()),
             )
-        left = np.bincount(target.codes[self.sample_indices_], minlength=len(target.classes))
+        removed = np.bincount(target.codes[record.removed], minlength=len(target.classes))
+        left = target.sizes - removed
         warn_of_classes(target.classes, target.sizes, left, self.min_minority, stacklevel=5)
         if sparse.issparse(X) and X.format in ("bsr", "coo", "dia", "dok"):
             X = X.tocsr()

@@ -224,7 +224,7 @@ class _CompiledCertifier(_Certifier):
     @property
     def queries(self) -> int:
         # Fewer tasks take the interpreter less often from the other threads.
-        return max(_QUERIES, min(len(self.weights) // (2 * TASKS), 8 * _QUERIES))
+        return max(_QUERIES, min(len(self.weights) // (4 * TASKS), 8 * _QUERIES))
 
     def compare_leaves(self, leaves: slice) -> _Chunk:
         size, labels = self.frame.leaves.size, self.frame.leaves.labels

@@ -8,16 +8,14 @@ import numpy as np
 from scipy import sparse
 
 from rectifold._core.space import Points
-from rectifold._core.summation import sum_columns
 from rectifold._core.threads import Workers
 from rectifold._core.utils import Floats, Ints, Matrix
 from rectifold._engines.contract import Proposal
+from rectifold._engines.exact.sorting import stable_order
 from rectifold._engines.settle import settle_few
 
 #: Samples per block when keys are computed: a block fits a core's cache.
 _ROWS = 4096
-#: Minimum number of keys that a thread sorts, and the keys from which their ranges are estimated.
-_KEYS, _SAMPLE = 1 << 14, 1024
 #: Approximate maximum number of candidates of a proposal.
 _PAIRS = 1 << 20
 #: With more neighbours than this multiple of k, and as many times more pairs of samples than of
@@ -58,12 +56,16 @@ class Groups:
         points.
         """
         ordered = labels[self.members]
-        lowest = np.minimum.reduceat(ordered, self.starts)
-        highest = np.maximum.reduceat(ordered, self.starts)
-        classes = np.where(lowest == highest, lowest, MIXED)
-        sizes = np.bincount(classes[classes != MIXED], minlength=1)
-        few = (classes != MIXED) & (sizes[classes] < least)
-        return np.where(few, MIXED, classes)
+        classes = ordered[self.starts]
+        changes = np.flatnonzero(ordered[1:] != ordered[:-1]) + 1
+        point = np.searchsorted(self.starts, changes, side="right") - 1
+        # The label may change with the point.
+        classes[point[self.starts[point] != changes]] = MIXED
+        sizes = np.bincount(classes + 1)
+        few = np.flatnonzero(sizes[1:] < least)
+        if len(few) and sizes[1:][few].any():
+            classes[np.isin(classes, few)] = MIXED
+        return classes
 
     def expand(
         self, points: Ints, offsets: Ints, neighbours: Ints, k: int, samples: Points
@@ -161,9 +163,7 @@ class Groups:
 def group(values: Matrix, workers: Workers) -> Groups:
     """Group equal samples."""
     n = values.shape[0]
-    key = _keys(values, workers)
-    members = _argsort(key, workers)
-    ordered = key[members]
+    members, ordered = stable_order(_keys(values, workers), workers)
     alike = np.flatnonzero(ordered[1:] == ordered[:-1])
     if sparse.issparse(values):
         left, right = values[members[alike]], values[members[alike + 1]]
@@ -200,26 +200,6 @@ def ranges(starts: Ints, lengths: Ints) -> Ints:
     return np.repeat(starts - begins, lengths) + np.arange(lengths.sum(), dtype=np.intp)
 
 
-def _argsort(key: Floats, workers: Workers) -> Ints:
-    """Return the stable order of the keys; each task sorts those between two of them."""
-    parts = min(workers.jobs, len(key) // _KEYS)
-    if parts < 2:
-        return np.argsort(key, kind="stable")
-    sample = np.sort(np.random.default_rng(0).choice(key, _SAMPLE))
-    cuts = np.unique(sample[np.arange(1, parts) * _SAMPLE // parts])
-
-    def order(part: int) -> Ints:
-        inside = np.ones(len(key), dtype=bool)
-        if part > 0:
-            inside &= key >= cuts[part - 1]
-        if part < len(cuts):
-            inside &= key < cuts[part]
-        some = np.flatnonzero(inside)
-        return some[np.argsort(key[some], kind="stable")]
-
-    return np.concatenate(list(workers.map(order, range(len(cuts) + 1))))
-
-
 def _keys(values: Matrix, workers: Workers) -> Floats:
     # Equal samples have equal keys, since all go through the same operations in the same order.
     # Unequal samples rarely do; if so, they may come between equal ones and split a group in two.
@@ -231,8 +211,7 @@ def _keys(values: Matrix, workers: Workers) -> Floats:
     key = np.empty(n)
 
     def fill(rows: slice) -> None:
-        block = np.multiply(values[rows].T, factors[:, None], order="C")
-        key[rows] = sum_columns(block, block.shape[1])
+        np.einsum("ij,j->i", values[rows], factors, out=key[rows])
 
     workers.over(fill, n, _ROWS)
     return key

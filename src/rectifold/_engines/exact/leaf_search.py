@@ -61,7 +61,7 @@ def search(
     if compiled is None:
         count = max(-(-len(places) // _QUERIES), min(4, -(-len(places) // 300)))
     else:
-        count = max(-(-len(places) // (2 * _QUERIES)), min(TASKS, -(-len(places) // 64)))
+        count = max(-(-len(places) // (2 * _QUERIES)), min(TASKS, -(-len(places) // 32)))
     tasks = zip(np.array_split(places, count), np.array_split(bounds, count), strict=True)
     for candidates, unresolved in workers.map(searcher, tasks):
         yield from candidates

@@ -7,13 +7,14 @@ import numpy as np
 
 from rectifold._core.threads import Workers
 from rectifold._core.utils import Bools, Floats, Ints, Matrix
+from rectifold._engines.exact.sorting import cut
 from rectifold._engines.exact.top_k import kth_at_least
 from rectifold._engines.rounding import ball_margin
 
 #: Points of a node from which its principal directions are estimated.
 _SAMPLE = 256
 #: Points that are split at once: they and the intermediate results fit a core's cache.
-_POINTS = 1 << 16
+_POINTS = 1 << 14
 #: Maximum number of products computed at once.
 PRODUCTS = 1 << 19
 #: Marks a slot of a leaf that holds no point.
@@ -171,7 +172,9 @@ def partition(sketch: Floats, blur: Floats, classes: Ints, size: int, workers: W
     the data, and all nodes of a level are split by the same few operations. Unused slots are
     spread over the leaves. `blur` is how far rounding can have moved each point of `sketch`.
     """
-    by_class = np.argsort(classes, kind="stable")
+    # Codes of two bytes are sorted by their bits.
+    short = classes.astype(np.int16) if classes.max() <= np.iinfo(np.int16).max else classes
+    by_class = np.argsort(short, kind="stable")
     groups = np.split(by_class, np.flatnonzero(np.diff(classes[by_class])) + 1)
     slots = [parts * 2**levels * size for parts, levels in (plan(len(one), size) for one in groups)]
     ends = np.cumsum(slots)
@@ -223,7 +226,7 @@ def _arrange(
             line[some] = (sketch.take(chosen[some], axis=0) @ direction)[:, 0]
 
         workers.over(project, slots, _POINTS)
-        places = np.argpartition(line, [slots * part // parts for part in range(1, parts)])
+        places = cut(line, [slots * part // parts for part in range(1, parts)], workers)
 
     def gather(some: slice) -> None:
         sketch.take(chosen[places[some]], axis=0, out=points[some], mode="clip")
