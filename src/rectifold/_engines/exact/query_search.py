@@ -63,8 +63,9 @@ class LeafQueryIndex:
         with Workers(n_jobs if n > _BATCH else 1) as workers:
             frame = self.frame.facing(replace(self.frame.coordinates, values=values), workers)
             numbers, first = _by_leaf(frame, n, workers)
-            compiled = CompiledFrame.of(frame, self.groups.counts)
-            if certify and compiled is None:
+            # To prepare the leaves for the library takes longer than a few queries.
+            compiled = CompiledFrame.of(frame, self.groups.counts) if n > _BATCH else None
+            if certify:
                 # All before the first search, so that queries without one are searched together.
                 glance = partial(_QuerySearch(self, frame, settle, certify).glance, first)
                 parts = []
@@ -220,25 +221,32 @@ class _QuerySearch:
 
     def __call__(self, numbers: Ints) -> _Result:
         """Bound the distance of the k-th neighbour, and search the leaves within the bound."""
-        frame, leaves = self.frame, self.frame.leaves
-        searcher = self._searcher()
+        leaves, searcher = self.frame.leaves, self._searcher()
         found: list[Agreed | Nearest] = []
         look = self._look(searcher, numbers, searcher.nearest(numbers, min(leaves.n, FIRST)))
-        fine = searcher.fine(numbers, look.bounds)
-        coarse, numbers, look = numbers[~fine], numbers[fine], look.only(fine)
         if self.certify:
             held = self._certified(numbers, look, leaves.n)
             found.append(Agreed(numbers[held], look.labels[held]))
             numbers, look = numbers[~held], look.only(~held)
+        result = self._search(numbers, look.bounds)
+        return replace(result, found=found + result.found)
+
+    def _search(self, numbers: Ints, bounds: Floats) -> _Result:
+        """Find the neighbours of some queries; `bounds` are as in `_Look`."""
+        searcher = self._searcher()
+        fine = searcher.fine(numbers, bounds)
+        coarse, numbers, bounds = numbers[~fine], numbers[fine], bounds[fine]
         if self.index.tree is not None:
-            return _Result(found, coarse, numbers)
-        near = frame.near(numbers, look.bounds, searcher.which)
-        for candidates in searcher.collect(numbers, look.bounds, near):
-            proposals = self.index.groups.near_queries(
+            return _Result([], coarse, numbers)
+        near = self.frame.near(numbers, bounds, searcher.which)
+        found = [
+            settled(proposal, self.settle)
+            for candidates in searcher.collect(numbers, bounds, near)
+            for proposal in self.index.groups.near_queries(
                 candidates.places, candidates.offsets, candidates.neighbours, self.index.k
             )
-            found += [settled(proposal, self.settle) for proposal in proposals]
-        return _Result(found, coarse, numbers[:0])
+        ]
+        return _Result(list[Agreed | Nearest](found), coarse, numbers[:0])
 
     def _searcher(self) -> Searcher:
         which = np.arange(self.frame.leaves.n)
@@ -288,21 +296,21 @@ class _QuerySearch:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _CompiledQuerySearch(_QuerySearch):
-    """The same in the compiled library, which searches first and looks at the labels then."""
+    """The same with the search in the compiled library."""
 
     compiled: CompiledFrame
     #: The nearest leaf of each of all queries.
     leaf: Ints
 
-    def __call__(self, numbers: Ints) -> _Result:
+    def _search(self, numbers: Ints, bounds: Floats) -> _Result:
         leaves, index = self.frame.leaves, self.index
         try:
             parts, coarse, _, _ = self.compiled.search(
-                *(numbers, np.full(len(numbers), np.inf), np.arange(leaves.n), index.k),
-                self.leaf[numbers],
+                numbers, bounds, np.arange(leaves.n), index.k, self.leaf[numbers]
             )
         except CrowdedError:
-            return _QuerySearch(index, self.frame, self.settle, self.certify)(numbers)
+            # Not super(), which a dataclass with slots breaks.
+            return _QuerySearch._search(self, numbers, bounds)
         found: list[Agreed | Nearest] = []
         for part in parts:
             some, offsets, near = part.numbers, part.offsets, part.places
