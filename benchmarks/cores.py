@@ -2,7 +2,7 @@
 
     python benchmarks/cores.py [NAME ...] [--data-home FOLDER]
 
-Whole calls of GMR(engine="exact") with 1, 2, 4, ... threads, on standardised data; medians of five
+Whole calls of GMR(engine="exact") with 1, 2, 4, ... threads, on standardised data; medians of three
 after a first call. The paper's way, scikit-learn's NearestNeighbors(n_jobs=-1), is extrapolated
 from a part of its queries. `normal` is 1,000,000 samples of a normal distribution in 128 columns
 with random labels: hardly a certificate, no clusters, and every pair has to be compared. It is
@@ -30,7 +30,7 @@ MARK = "<!-- written by benchmarks/cores.py -->"
 NORMAL = "normal"
 #: One in this number of queries of the paper's way is run.
 PARTS = {"creditcard": 8, "covtype_4": 64, "cidds001_attacker": 256, NORMAL: 1024}
-TURNS = 5
+TURNS = 3
 CORES = os.cpu_count() or 1
 
 
