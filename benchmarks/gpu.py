@@ -261,8 +261,8 @@ def table(rows: list[dict[str, object]]) -> str:
         first = f"{row['seconds_first_call']:.1f} s" if "seconds_first_call" in row else ""
         lines.append(
             f"| {row['data']} | {row['rows']:,} x {row['columns']} "
-            f"| {row['seconds_array_to_rows']:.3f} s | {row['seconds_whole_call']:.3f} s | {first} | "
-            + " | ".join(str(ratio) for ratio in ratios)
+            f"| {row['seconds_array_to_rows']:.3f} s | {row['seconds_whole_call']:.3f} s | "
+            + " | ".join([first, *(str(ratio) for ratio in ratios)])
             + f" | {floor:.3f} s | {row['differing']} |"
         )
     return "\n".join(lines)
