@@ -2,7 +2,7 @@
 
     python benchmarks/hard_tables.py
 
-- Ten tables of 40,000 samples and ten features whose distances single precision can't resolve:
+- Eleven tables of 40,000 samples and ten features whose distances single precision can't resolve:
   clouds far apart, outliers, features of different scale, heavy tails.
 - Six tables of 9,000 samples and 1,500 features under the cosine distance with few entries per
   sample, so that most distances are equal; sparse and dense.
@@ -30,6 +30,7 @@ def far_apart(n: int = SAMPLES) -> dict[str, np.ndarray]:
     rng = np.random.default_rng(0)
     plain = rng.normal(size=(n, FEATURES))
     half = (rng.random(n) < 0.5)[:, None]
+    between = (rng.random(n) < 0.01)[:, None]
     first = np.eye(FEATURES)[0]
     outlier, outliers = plain.copy(), plain.copy()
     outlier[0] = 1e12
@@ -37,6 +38,7 @@ def far_apart(n: int = SAMPLES) -> dict[str, np.ndarray]:
     return {
         "plain": plain,
         "two clouds": plain + 1e8 * half,
+        "two clouds and points between": plain + 1e8 * np.where(between, rng.random((n, 1)), half),
         "two clouds in one feature": plain + 1e8 * half * first,
         "twenty clouds": plain + 1e7 * rng.integers(0, 20, n)[:, None],
         "one outlier": outlier,

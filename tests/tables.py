@@ -66,6 +66,7 @@ def cloud(n=300, d=5, seed=0):
 HARD = {
     "a cloud": cloud(),
     "one feature": cloud(d=1),
+    "one feature with a negative stride": cloud(d=1)[:, ::-1],
     "many features": cloud(d=120),
     "too many features for a tree": cloud(d=16),
     "a grid": np.round(cloud() * 2),
@@ -81,6 +82,8 @@ HARD = {
     "denormal squares": cloud(d=20) * 1e-158,
     "denormal": cloud(d=3) * 1e-310,
     "two clouds far apart": cloud() + 1e8 * (np.arange(300) % 2)[:, None],
+    "two clouds and points between them": cloud(600)
+    + 1e8 * np.where(np.arange(600) % 50, np.arange(600) % 2, np.arange(600) / 600)[:, None],
     "clouds of different sizes": cloud() + 1e9 * (np.arange(300)[:, None] ** 2 // 9000),
     "clouds at the corners of a square": cloud(d=2)
     + 1e7 * np.column_stack((np.arange(300) % 2, np.arange(300) % 3 == 0)),

@@ -63,8 +63,9 @@ typedef struct {
     int64_t n, room, limit, total;
     double bound;
     float least;
-    /* Whether rounding is too coarse for the query. */
-    int coarse;
+    /* Whether rounding is too coarse for the query; and whether it is then compared in coordinates
+       of each leaf, by which its entries have distances in full precision. */
+    int coarse, local;
 } List;
 
 typedef struct {
@@ -78,6 +79,9 @@ typedef struct {
     /* Distances of leaves and queries, a row for each leaf. */
     float *grid, *last;
     int32_t *nearest;
+    /* A leaf and queries in coordinates around the leaf, and squared lengths of these queries. */
+    float *leaf, *around;
+    double *middle, *lengths;
 } Space;
 
 static double margin_of(const Frame *frame, double square)
@@ -156,7 +160,8 @@ static void free_space(Space *space)
     void *all[] = {space->panel, space->sketch, space->first, space->centre, space->products,
                    space->own, space->grid, space->last, space->distances, space->sums,
                    space->floats, space->visits, space->others, space->lists, space->rows,
-                   space->numbers, space->chosen};
+                   space->numbers, space->chosen, space->leaf, space->around, space->middle,
+                   space->lengths};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         free(all[i]);
     free(space);
@@ -258,7 +263,7 @@ static int64_t take_queries(const Frame *frame, Space *space, const Queries *que
 
 static void start_list(const Frame *frame, List *list, double bound, double square)
 {
-    list->n = list->total = list->coarse = 0;
+    list->n = list->total = list->coarse = list->local = 0;
     list->limit = 64;
     list->bound = bound;
     list->least = possibly(frame, bound, square);
@@ -963,6 +968,10 @@ static void reduce(const Frame *frame, const Queries *queries, int64_t query, Li
                    int64_t wanted, double square)
 {
     Entry *entries = list->entries;
+    if (list->local) {
+        reduce_exactly(frame, queries, query, list, wanted, square);
+        return;
+    }
     if (list->total >= wanted) {
         float kth = kth_of(list, wanted);
         double bound = at_most(frame, kth, square);
@@ -983,17 +992,121 @@ static void reduce(const Frame *frame, const Queries *queries, int64_t query, Li
         reduce_exactly(frame, queries, query, list, wanted, square);
 }
 
+/* A value of a point in full precision. */
+static inline double value_at(const void *values, int single, int64_t at)
+{
+    return single ? ((const float *)values)[at] : ((const double *)values)[at];
+}
+
+/* Products of queries and the points of a leaf in coordinates around that leaf: those of near points
+   have digits left where both are far from the centre of the table. */
+static int local_products(const Frame *frame, const Queries *queries, int64_t from, Space *space,
+                          int64_t leaf, int32_t *rows, int64_t n)
+{
+    const int64_t size = frame->size, d = frame->d, stride = space->room + 32;
+    const int64_t *order = frame->order + leaf * size;
+    if (!space->leaf) {
+        space->leaf = malloc(size * d * sizeof(float));
+        space->around = malloc(stride * d * sizeof(float));
+        space->middle = malloc(d * sizeof(double));
+        space->lengths = malloc((space->room + 1) * sizeof(double));
+    }
+    if (!space->leaf || !space->around || !space->middle || !space->lengths)
+        return 0;
+    const double factor = ldexp(1, (int)frame->exponent);
+    int64_t count = 0;
+    for (int64_t j = 0; j < size; j++) {
+        /* Far below all products. */
+        space->last[j] = order[j] < 0 ? -INFINITY : 0;
+        count += order[j] >= 0;
+    }
+    for (int64_t c = 0; c < d; c++) {
+        double total = 0;
+        for (int64_t j = 0; j < size; j++)
+            if (order[j] >= 0)
+                total += value_at(frame->values, (int)frame->single, order[j] * d + c) / count;
+        space->middle[c] = total;
+        for (int64_t j = 0; j < size; j++)
+            space->leaf[c * size + j] =
+                order[j] < 0 ? 0
+                             : (float)((value_at(frame->values, (int)frame->single,
+                                                 order[j] * d + c) -
+                                        total) *
+                                       factor);
+    }
+    for (int64_t i = 0; i < n; i++) {
+        const int64_t at = queries->rows[from + rows[i]] * d;
+        double square = 0;
+        for (int64_t c = 0; c < d; c++) {
+            double gap =
+                (value_at(queries->values, (int)queries->single, at + c) - space->middle[c]) * factor;
+            square += gap * gap;
+            space->around[c * stride + i] = (float)gap;
+        }
+        space->lengths[i] = square * (1 + 1e-12);
+    }
+    Block block = {.n = n, .stride = stride, .panel = space->around, .first = space->around};
+    for (int64_t i = 0; i < n; i++)
+        space->place[i] = (int32_t)i;
+    space->place[n] = (int32_t)(n - 1);
+    multiply_all(1, frame, &block, space->place, n, space->leaf, space->last, space->products);
+    return 1;
+}
+
+/* Compare queries, `left` of the space, with a leaf in coordinates around it. */
+static int64_t visit_locally(const Frame *frame, const Queries *queries, int64_t from, Space *space,
+                             int64_t leaf, int64_t n, int64_t wanted, float *radii)
+{
+    const int64_t size = frame->size;
+    const int32_t *weights = frame->weights + leaf * size;
+    if (!local_products(frame, queries, from, space, leaf, space->left, n))
+        return FULL;
+    for (int64_t i = 0; i < n; i++) {
+        const int32_t row = space->left[i];
+        const float *line = space->products + i * size;
+        const double square = space->block.squares[row];
+        List *list = &space->lists[row];
+        float least = possibly(frame, list->bound, space->lengths[i]);
+        if (!any_reaches(line, size, least))
+            continue;
+        for (int64_t j = 0; j < size; j++)
+            if (line[j] >= least && !append(list, line[j], leaf * size + j, weights[j]))
+                return FULL;
+        if (list->n > list->limit) {
+            reduce_exactly(frame, queries, from + row, list, wanted, square);
+            list->limit = 2 * (list->n > wanted ? list->n : wanted) + 16;
+            if (list->n > CROWD)
+                return CROWDED;
+        }
+        radii[row] = radius(frame, list->bound, square);
+    }
+    return n * size;
+}
+
 /* Compare queries of a block, which begins at `from`, with a leaf; return the number of pairs, or an
    error. */
 static int64_t visit(const Frame *frame, const Queries *queries, int64_t from, Space *space,
                      int64_t leaf, int64_t near, int64_t wanted, float *radii)
 {
+    int64_t n_local = 0, others = 0;
+    for (int64_t i = 0; i < near; i++) {
+        int32_t row = space->near[i];
+        if (space->lists[row].local)
+            space->left[n_local++] = row;
+        else
+            space->near[others++] = row;
+    }
+    near = others;
+    int64_t pairs =
+        n_local ? visit_locally(frame, queries, from, space, leaf, n_local, wanted, radii) : 0;
+    if (pairs < 0)
+        return pairs;
     const int64_t size = frame->size;
     const Block *block = &space->block;
     const int32_t *weights = frame->weights + leaf * size;
     const int exactly = frame->direct && frame->values;
     if (!near)
-        return 0;
+        return pairs;
     products(frame, space, space->near, near, leaf, space->products);
     for (int64_t i = 0; i < near; i++) {
         int32_t row = space->near[i];
@@ -1022,6 +1135,10 @@ static int64_t visit(const Frame *frame, const Queries *queries, int64_t from, S
                 if (line[j] >= least && !append(list, line[j], leaf * size + j, weights[j]))
                     return FULL;
         }
+        if (exactly && 20 * margin_of(frame, block->squares[row]) >= list->bound) {
+            list->local = 1;
+            list->limit = 0;
+        }
         if (list->n > list->limit) {
             reduce(frame, queries, from + row, list, wanted, block->squares[row]);
             /* Points that are equally near remain. */
@@ -1031,7 +1148,7 @@ static int64_t visit(const Frame *frame, const Queries *queries, int64_t from, S
         }
         radii[row] = radius(frame, list->bound, block->squares[row]);
     }
-    return near * size;
+    return pairs + near * size;
 }
 
 static float farthest(const float *radii, int64_t n)

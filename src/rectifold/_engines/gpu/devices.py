@@ -178,7 +178,9 @@ def to_device(values: Any, device: torch.device) -> torch.Tensor:
     with warnings.catch_warnings():
         # Torch can't protect a read-only array; nothing is written to it here.
         warnings.filterwarnings("ignore", message="The given NumPy array is not writable")
-        source = torch.from_numpy(np.ascontiguousarray(values))
+        values = np.ascontiguousarray(values)
+        # Torch has no negative strides, not even those of one column.
+        source = torch.from_numpy(values if min(values.strides) >= 0 else values.copy())
     if device.type != "cuda" or source.nbytes < 2 * _STAGE:
         return source.to(device)
     target = torch.empty_like(source, device=device)
