@@ -70,7 +70,7 @@ def table(rows: list[dict[str, object]]) -> str:
     """Return the rows as a Markdown table."""
     counts = list(next(row["gains"] for row in rows if "gains" in row))
     lines = [
-        f"| data | rows x columns | {' | '.join(f'{count} threads' for count in counts[1:])} "
+        f"| data | samples x features | {' | '.join(f'{count} threads' for count in counts[1:])} "
         "| paper's way / ours |",
         f"|---|--:|{'--:|' * len(counts)}",
     ]
