@@ -250,7 +250,8 @@ def table(rows: list[dict[str, object]]) -> str:
     """Return the rows as a table in Markdown."""
     lines = [
         "| data | samples x features | array to result | whole call | first call "
-        "| brute force / ours | scikit-learn / ours | our CPU engine / ours | floor | samples that differ |",
+        "| brute force / ours | scikit-learn / ours | our CPU engine / ours | floor "
+        "| samples that differ |",
         "|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|",
     ]
     for row in rows:
