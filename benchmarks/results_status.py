@@ -1,13 +1,15 @@
-"""List the results whose code has changed since they were measured.
+"""List the results that were measured with another behaviour or code than the present one.
 
     python benchmarks/results_status.py
     python benchmarks/results_status.py record NAME ... [--at COMMIT]
 
 `record` notes in results/measured.json that results were measured with the present code, or with
-that of a commit: the commit, and a fingerprint of the source files that the result depends on,
-without comments, docstrings and blank lines. `make bench-...` does so for results that one run
-makes; of a store that was filled by several, name the commit of the oldest. The exit status is 0,
-also if results are stale.
+that of a commit. Results on decisions and scores hold as long as the library returns the same, by
+digests of what it returns on small tables (`behaviour.py`); of an earlier commit, its own source
+makes them. Results on time and memory hold as long as the source files do that they depend on,
+without comments, docstrings and blank lines. `make bench-...` records results that one run makes;
+of a store that was filled by several, name the commit of the oldest. The exit status is 0, also if
+results are stale.
 """
 
 import argparse
@@ -15,9 +17,15 @@ import ast
 import hashlib
 import io
 import json
+import os
 import subprocess
+import sys
+import tarfile
+import tempfile
 import tokenize
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import cache
 from pathlib import Path, PurePosixPath
 
 from rectifold._io import write_whole
@@ -25,55 +33,53 @@ from rectifold._io import write_whole
 ROOT = Path(__file__).parents[1]
 RECORD = ROOT / "results" / "measured.json"
 
-#: Source files below src/rectifold by what they decide.
-RULES = ("_core/votes.py", "_core/rules.py", "_core/summation.py", "sampler.py")
+#: Source files below src/rectifold on which time and memory depend.
 SEARCH = (
-    *(*RULES, "_core/pipeline.py", "_core/space.py", "_core/threads.py"),
+    *("_core/*.py", "sampler.py"),
     *("_engines/*.py", "_engines/exact/*.py", "_engines/compiled/*.[ch]"),
 )
-VOTE = (*RULES, "neighbors/*.py", "preprocessing/*.py")
-CHOICE = (
-    *VOTE,
-    *(f"model_selection/_{name}.py" for name in ("candidates", "classifier", "folds", "fusion")),
-    *(f"model_selection/_{name}.py" for name in ("gains", "refit", "search", "selection")),
-    *(f"model_selection/_{name}.py" for name in ("trials", "predictions", "scorers")),
-)
-HARNESS = ("bench/_protocols.py", "bench/_worker.py", "model_selection/_scores.py")
+VOTE = ("neighbors/*.py", "preprocessing/*.py")
+CHOICE = (*VOTE, "model_selection/_[cfgrstp]*.py")
 
-#: The command that measures a result, and the source files that it depends on.
-STUDIES: dict[str, tuple[str, tuple[str, ...]]] = {
-    "speed/exact_engine.json": ("bench-speed", SEARCH),
-    "speed/hard_tables.json": ("bench-hard-tables", SEARCH),
-    "speed/threads.json": ("bench-threads", SEARCH),
-    "speed/growth.json": ("bench-speed", SEARCH),
-    "speed/cores.json": ("bench-cores", SEARCH),
-    "speed/costs.json": ("bench-costs", SEARCH),
-    "speed/prediction.json": ("bench-prediction", (*VOTE, *SEARCH)),
-    "speed/report.json": ("bench-report", (*SEARCH, "report/*.py", "report/assets/*.js")),
-    "memory.json": ("bench-memory", SEARCH),
-    "gpu/engine.json": ("bench-gpu", (*SEARCH, "_engines/gpu/*.py")),
-    "approximate/runs": ("bench-approximate", (*SEARCH, "_engines/approximate/*.py")),
-    "approximate/effect.json": ("bench-approximate", (*RULES, "_engines/approximate/*.py")),
-    "dask": ("bench-dask", (*SEARCH, "dask/*.py")),
-    "paper/results.parquet": ("bench-paper", (*RULES, *HARNESS)),
-    "factorial/results.parquet": ("bench-factorial", (*RULES, *HARNESS)),
-    "adaptive/results.parquet": ("bench-adaptive", (*CHOICE, *HARNESS)),
-    "adaptive/candidates.jsonl": ("bench-candidates", RULES),
-    "adaptive/choosing.json": ("bench-choosing", (*CHOICE, *SEARCH)),
-    "adaptive/views.csv": ("bench-views", ("neighbors/_views.py", "model_selection/_fusion.py")),
-    "adaptive/leaves.csv": ("bench-leaves", ("neighbors/*.py", "model_selection/_fusion.py")),
-    "posterior/scores.csv": (
-        "bench-posterior",
-        (
-            *RULES,
-            "posterior.py",
-            *(f"model_selection/_{name}.py" for name in ("corrected", "folds")),
-        ),
+
+@dataclass(frozen=True)
+class Study:
+    """What makes a result, and what it depends on."""
+
+    command: str
+    files: tuple[str, ...] = ()
+    #: Names of digests of `behaviour.py`.
+    behaviour: tuple[str, ...] = ()
+
+
+STUDIES = {
+    "speed/exact_engine.json": Study("bench-speed", SEARCH),
+    "speed/hard_tables.json": Study("bench-hard-tables", SEARCH),
+    "speed/threads.json": Study("bench-threads", SEARCH),
+    "speed/growth.json": Study("bench-speed", SEARCH),
+    "speed/cores.json": Study("bench-cores", SEARCH),
+    "speed/costs.json": Study("bench-costs", SEARCH),
+    "speed/prediction.json": Study("bench-prediction", (*VOTE, *SEARCH)),
+    "speed/report.json": Study("bench-report", (*SEARCH, "report/*.py", "report/assets/*.js")),
+    "memory.json": Study("bench-memory", SEARCH),
+    "gpu/engine.json": Study("bench-gpu", (*SEARCH, "_engines/gpu/*.py")),
+    "approximate/runs": Study("bench-approximate", (*SEARCH, "_engines/approximate/*.py")),
+    "approximate/effect.json": Study("bench-approximate", behaviour=("cleaning", "approximate")),
+    "dask": Study("bench-dask", (*SEARCH, "dask/*.py")),
+    "paper/results.parquet": Study("bench-paper", behaviour=("cleaning", "splitting")),
+    "factorial/results.parquet": Study("bench-factorial", behaviour=("cleaning", "splitting")),
+    "adaptive/results.parquet": Study("bench-adaptive", behaviour=("choosing", "splitting")),
+    "adaptive/candidates.jsonl": Study("bench-candidates", behaviour=("cleaning",)),
+    "adaptive/choosing.json": Study("bench-choosing", (*CHOICE, *SEARCH)),
+    "adaptive/views.csv": Study("bench-views", behaviour=("cleaning",)),
+    "adaptive/leaves.csv": Study("bench-leaves", behaviour=("voting",)),
+    "posterior/scores.csv": Study("bench-posterior", behaviour=("cleaning", "correcting")),
+    "unseen/results.parquet": Study(
+        "bench-unseen", ("bench/controls/*.py",), ("choosing", "splitting")
     ),
-    "unseen/results.parquet": ("bench-unseen", (*CHOICE, *HARNESS, "bench/controls/*.py")),
-    "deep/results.parquet": ("bench-deep", RULES),
-    "deep/ceiling.csv": ("bench-ceiling", ("bench/_protocols.py",)),
-    "theory": ("bench-theory", (*RULES, "posterior.py")),
+    "deep/results.parquet": Study("bench-deep", behaviour=("cleaning",)),
+    "deep/ceiling.csv": Study("bench-ceiling", ("bench/_protocols.py",)),
+    "theory": Study("bench-theory", behaviour=("cleaning",)),
 }
 
 
@@ -99,7 +105,7 @@ def code_of(source: str) -> str:
 
 def fingerprint(name: str, paths: Iterable[str], read: Callable[[str], str]) -> str:
     """Return a hash of the source files that a result depends on."""
-    patterns = [f"src/rectifold/{pattern}" for pattern in STUDIES[name][1]]
+    patterns = [f"src/rectifold/{pattern}" for pattern in STUDIES[name].files]
     digest = hashlib.sha256()
     for path in sorted(paths):
         if any(PurePosixPath(path).match(pattern) for pattern in patterns):
@@ -118,44 +124,71 @@ def git(*arguments: str) -> str:
     return done.stdout if done.returncode == 0 else ""
 
 
-def present(name: str) -> str:
-    """Return the fingerprint for the files of this checkout."""
-    folder = ROOT / "src" / "rectifold"
-    files = (
-        path for path in folder.rglob("*") if path.suffix not in (".pyc", "") or path.is_file()
-    )
-    paths = [path.relative_to(ROOT).as_posix() for path in files if "__pycache__" not in path.parts]
-    return fingerprint(name, paths, lambda path: (ROOT / path).read_text(encoding="utf-8"))
+@cache
+def behaviour(source: Path) -> dict[str, str]:
+    """Return the digests of `behaviour.py` for a folder with the source of the library."""
+    environment = {**os.environ, "PYTHONPATH": str(source)}
+    command = [sys.executable, str(ROOT / "benchmarks" / "behaviour.py")]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    found: dict[str, str] = json.loads(done.stdout)
+    return found
 
 
-def recorded(names: Iterable[str], commit: str | None) -> dict[str, dict[str, str]]:
+def state(name: str, paths: Iterable[str], root: Path) -> dict[str, object]:
+    """Return what decides whether a result is stale, for the source below a folder."""
+
+    def read(path: str) -> str:
+        return (root / path).read_text(encoding="utf-8")
+
+    study, found = STUDIES[name], {}
+    if study.files:
+        found["code"] = fingerprint(name, paths, read)
+    if study.behaviour:
+        digests = behaviour(root / "src")
+        found["behaviour"] = {kind: digests[kind] for kind in study.behaviour}
+    return found
+
+
+def sources(root: Path) -> list[str]:
+    """Return the paths of the source files of the library below a folder."""
+    files = (path for path in (root / "src" / "rectifold").rglob("*") if path.is_file())
+    return [
+        path.relative_to(root).as_posix()
+        for path in files
+        if "__pycache__" not in path.parts and path.suffix in (".py", ".c", ".h", ".js")
+    ]
+
+
+def recorded(names: Iterable[str], commit: str | None) -> dict[str, dict[str, object]]:
     """Return what results/measured.json holds for results of the present code or of a commit."""
     if commit is None:
         # The results themselves have just changed.
         changed = git("diff", "--name-only", "HEAD", "--", ".", ":!results")
         at = git("rev-parse", "--short", "HEAD").strip() + "-dirty" * bool(changed)
-        return {name: {"commit": at, "code": present(name)} for name in names}
+        paths = sources(ROOT)
+        return {name: {"commit": at, **state(name, paths, ROOT)} for name in names}
     at = git("rev-parse", "--short", commit).strip()
-    paths = git("ls-tree", "-r", "--name-only", commit, "src/rectifold").splitlines()
-    return {
-        name: {
-            "commit": at,
-            "code": fingerprint(name, paths, lambda path: git("show", f"{commit}:{path}")),
-        }
-        for name in names
-    }
+    with tempfile.TemporaryDirectory() as folder:
+        archive = ["git", "-C", str(ROOT), "archive", "--format=tar", commit, "src"]
+        packed = subprocess.run(archive, check=True, capture_output=True).stdout
+        with tarfile.open(fileobj=io.BytesIO(packed)) as files:
+            files.extractall(folder, filter="data")
+        paths = sources(Path(folder))
+        return {name: {"commit": at, **state(name, paths, Path(folder))} for name in names}
 
 
 def stale() -> list[str]:
-    """Return a sentence for every result whose code has changed, or that has no record."""
-    known = json.loads(RECORD.read_text())
-    return [
-        f"{name}: its code has changed since {known[name]['commit']} (make {command})"
-        if name in known
-        else f"{name}: not known which code was measured (make {command})"
-        for name, (command, _) in STUDIES.items()
-        if known.get(name, {}).get("code") != present(name)
-    ]
+    """Return a sentence for every result that is not of the present code, or has no record."""
+    known, paths, found = json.loads(RECORD.read_text()), sources(ROOT), []
+    for name, study in STUDIES.items():
+        if name not in known:
+            found.append(f"{name}: not known which code was measured (make {study.command})")
+            continue
+        now = state(name, paths, ROOT)
+        if any(known[name].get(kind) != value for kind, value in now.items()):
+            since = known[name]["commit"]
+            found.append(f"{name}: its code has changed since {since} (make {study.command})")
+    return found
 
 
 def main() -> None:

@@ -239,9 +239,9 @@ def cleaning_alone() -> str:
     ranks, leak, against = _paper_ranks(), _leak(), _against_none()["GMR"]
     return (
         f"On {_n_paper_sets()} of the paper's sets `GMR()` has the average rank "
-        f"{ranks['GMR']['Avg']} among 20 samplers and no sampling {ranks['None']['Avg']}; their mean "
-        f"AUPRC differs by {against['difference']}. If GMR cleans before the split, which is data "
-        f"leakage, its rank is {leak[1]['Avg']}; the paper prints {ranks['GMR']['Paper']}."
+        f"{ranks['GMR']['Avg']} among 20 samplers and no sampling {ranks['None']['Avg']}; their "
+        f"mean AUPRC differs by {against['difference']}. If GMR cleans before the split, which is "
+        f"data leakage, its rank is {leak[1]['Avg']}; the paper prints {ranks['GMR']['Paper']}."
     )
 
 

@@ -885,7 +885,8 @@ def half(self, text, records, rows):
     text.write(next(records).raw)
     text.flush()
     print("ready", flush=True)
-    time.sleep(60)
+    for _ in range(600):
+        time.sleep(0.1)
 textfile.TextTable._copy = half
 cli.main(["clean", "data.csv", "-t", "label", "-o", "out.csv", "--removed", "r.csv", "-q"])
 """

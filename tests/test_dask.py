@@ -819,7 +819,8 @@ from distributed import LocalCluster
 if __name__ == "__main__":
     with LocalCluster(n_workers=1, dashboard_address="127.0.0.1:0") as cluster:
         print(cluster.scheduler_address, flush=True)
-        time.sleep(60)
+        for _ in range(600):
+            time.sleep(0.1)
 """
 
 

@@ -117,7 +117,8 @@ def call(arguments):
     lock = type("Lock", (), {})()
     reference = weakref.ref(lock, lambda _: signal.raise_signal(signal.SIGINT))
     del lock
-    time.sleep(60)
+    for _ in range(600):
+        time.sleep(0.1)
 entry._call_command = call
 cli.main([])
 """
