@@ -31,6 +31,7 @@ extensions = [
     "front",
     "snippets",
     "members",
+    "names",
     "pictures",
 ]
 root_doc = "docs/index"
