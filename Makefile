@@ -94,6 +94,7 @@ docs: $(VENV)/.installed ## The site, into build/docs; a warning is an error
 	rm -rf build/docs docs/api/generated docs/gallery
 	$(BIN)/python -m sphinx --fail-on-warning --keep-going --quiet -c docs . build/docs
 	$(BIN)/python docs/check_links.py build/docs
+	$(BIN)/python -m pytest --quiet tests/test_site_search.py
 	@echo "the site is in build/docs/index.html"
 
 bench-speed: $(VENV)/.installed ## Our search beside the paper's own way, in one run; how both grow
