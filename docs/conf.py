@@ -30,6 +30,7 @@ extensions = [
     "sphinx_gallery.gen_gallery",
     "front",
     "snippets",
+    "mathml",
     "members",
     "names",
     "pictures",
@@ -62,7 +63,7 @@ toc_object_entries_show_parents = "hide"
 numpydoc_show_class_members = False
 numpydoc_class_members_toctree = False
 
-myst_enable_extensions = ["colon_fence", "deflist", "fieldlist", "attrs_inline"]
+myst_enable_extensions = ["colon_fence", "deflist", "dollarmath", "fieldlist", "attrs_inline"]
 myst_heading_anchors = 3
 
 sphinx_gallery_conf = {
@@ -85,6 +86,7 @@ sphinx_gallery_conf = {
 copybutton_exclude = ".linenos, .gp, .go"
 
 html_theme = "pydata_sphinx_theme"
+html_math_renderer = "mathml"
 html_title = "rectifold"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
