@@ -1,4 +1,4 @@
-"""Formulas as MathML, which browsers typeset themselves: no scripts, no fonts, no requests."""
+"""Formulas as MathML, which browsers typeset without scripts; site.css has the font."""
 
 from docutils import nodes
 from latex2mathml.converter import convert
