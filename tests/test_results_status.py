@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+import behaviour
 import results_status
 from results_status import RECORD, STUDIES, code_of, fingerprint, recorded
 
@@ -26,7 +27,7 @@ def test_a_fingerprint_follows_the_files_that_a_result_depends_on():
     files = {"src/rectifold/sampler.py": CODE, "src/rectifold/plot/x.py": CODE}
 
     def of(changed):
-        return fingerprint("theory", files, (files | changed).get)
+        return fingerprint("memory.json", files, (files | changed).get)
 
     assert of({"src/rectifold/plot/x.py": "y = 1"}) == of({})
     assert of({"src/rectifold/sampler.py": "y = 1"}) != of({})
@@ -37,7 +38,7 @@ def test_a_fingerprint_follows_the_files_that_a_result_depends_on():
 def test_every_pattern_names_a_file(name):
     folder = Path(results_status.ROOT, "src", "rectifold")
     assert (RESULTS / name).exists()
-    assert all(any(folder.glob(pattern)) for pattern in STUDIES[name][1])
+    assert all(any(folder.glob(pattern)) for pattern in STUDIES[name].files)
 
 
 @pytest.mark.skipif(shutil.which("git") is None, reason="git lists the published results")
@@ -70,7 +71,7 @@ def test_new_results_do_not_make_the_commit_dirty_but_new_code_does(tmp_path, mo
     git(*author, "commit", "--message", "x")
 
     def commit():
-        return recorded(["theory"], None)["theory"]["commit"]
+        return recorded(["memory.json"], None)["memory.json"]["commit"]
 
     clean = commit()
     files["results/scores.csv"].write_text("1")
@@ -79,7 +80,30 @@ def test_new_results_do_not_make_the_commit_dirty_but_new_code_does(tmp_path, mo
     assert commit() == f"{clean}-dirty"
 
 
-def test_a_change_of_the_code_is_reported(monkeypatch):
-    monkeypatch.setattr(results_status, "present", lambda name: "0" * 16)
+def test_a_change_of_the_code_or_of_the_behaviour_is_reported(monkeypatch):
+    monkeypatch.setattr(results_status, "fingerprint", lambda *_: "0" * 16)
+    other = dict.fromkeys((kind for study in STUDIES.values() for kind in study.behaviour), "0")
+    monkeypatch.setattr(results_status, "behaviour", lambda source: other)
     assert len(results_status.stale()) == len(STUDIES)
     assert "make bench-theory" in results_status.stale()[-1]
+
+
+def test_earlier_code_is_run_to_compare_its_behaviour(monkeypatch):
+    asked = []
+    digests = {"cleaning": "1"}
+    monkeypatch.setattr(results_status, "behaviour", lambda source: asked.append(source) or digests)
+    try:
+        found = recorded(["theory"], "HEAD")["theory"]
+    except subprocess.CalledProcessError:
+        pytest.skip("not in a repository")
+    assert found["behaviour"] == digests
+    assert asked[0].name == "src"
+    assert asked[0].parent != results_status.ROOT
+
+
+def test_every_kind_of_behaviour_has_a_digest_that_changes_with_it():
+    kinds = {kind for study in STUDIES.values() for kind in study.behaviour}
+    assert kinds <= set(behaviour._KINDS)
+    first, again = (behaviour.digest(behaviour.cleaning()) for _ in range(2))
+    assert first == again
+    assert first != behaviour.digest(behaviour.approximate())

@@ -145,7 +145,7 @@ def label_noise(frame: pd.DataFrame) -> None:
         f"label of the majority. Mean AUPRC over {len(means)} pairs of data set and classifier "
         f"({', '.join(QUICK)}), {table.index.get_level_values('seed').nunique()} seeds:\n"
     )
-    print("| labels | None | GMR-adaptive | gain | Vote | gain |\n|---|---|---|---|---|---|")
+    print("| labels | None | GMR-adaptive | gain | Vote | its gain |\n|---|---|---|---|---|---|")
     for protocol, title in ((TRAIN_ONLY, "as they are"), (MISLABELLED, "with noise")):
         values = means[protocol].mean()
         cells = [number(values["None"], 4)]
