@@ -39,12 +39,19 @@ def scorer_for(estimator: Any, scoring: Any, target: Target | None = None) -> An
             greater_is_better=scorer._sign > 0,
             **{**scorer._kwargs, "pos_label": target.classes[target.sizes.argmin()]},
         )
+    elif "pos_label" in takes and target is not None and len(target.classes) > 2:
+        # Before scikit-learn 1.7 the default, 1, has to be one of the labels.
+        scorer._get_pos_label = _no_positive_class
     if _routing_enabled():
         # A metric given by its name takes no weights; those passed to `fit` are for the estimator.
         scorer.set_score_request(sample_weight=False)
     # Some estimators have their methods only once they are fitted, so the class counts too.
     check_responses(scorer, estimator, type(estimator))
     return scorer
+
+
+def _no_positive_class() -> None:
+    """Return the positive class of a metric for several classes: none."""
 
 
 def check_responses(scorer: Any, estimator: Any, *others: Any) -> None:
