@@ -155,8 +155,9 @@ def label_noise(frame: pd.DataFrame) -> None:
     gains = {one: means[one][names[1]] - means[one]["None"] for one in (TRAIN_ONLY, MISLABELLED)}
     falls = (gains[MISLABELLED] - gains[TRAIN_ONLY]).groupby(level="dataset").mean()
     print(
-        f"\nThe gain of {names[1]} with noise less that without: {number(falls.mean(), 4, sign=True)}, "
-        f"with a standard error of {number(falls.sem(), 4)} over {len(falls)} data sets."
+        f"\nThe gain of {names[1]} with noise less that without: "
+        f"{number(falls.mean(), 4, sign=True)}, with a standard error of {number(falls.sem(), 4)} "
+        f"over {len(falls)} data sets."
     )
 
 
