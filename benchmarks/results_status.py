@@ -39,7 +39,7 @@ SEARCH = (
     *("_engines/*.py", "_engines/exact/*.py", "_engines/compiled/*.[ch]"),
 )
 VOTE = ("neighbors/*.py", "preprocessing/*.py")
-CHOICE = (*VOTE, "model_selection/_[cfgrstp]*.py")
+CHOICE = (*VOTE, "model_selection/*.py")
 
 
 @dataclass(frozen=True)

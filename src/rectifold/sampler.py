@@ -405,7 +405,8 @@ def _select(data: Any, indices: Ints, n_jobs: int | None = None) -> Any:
     """Return some samples, in the container of the input."""
     if is_on_device(data):
         return take(data, indices)
-    if type(data) is not np.ndarray or data.dtype.hasobject or not data.flags.forc:
+    plain = type(data) is np.ndarray and data.ndim < 3 and not data.dtype.hasobject
+    if not plain or not data.flags.forc:
         return _safe_indexing(data, indices)
     kept = np.empty_like(data, shape=(len(indices), *data.shape[1:]))
 

@@ -914,16 +914,20 @@ static float kth_of(const List *list, int64_t wanted)
     return value_of((int32_t)below);
 }
 
+/* A value of a point in full precision. */
+static inline double value_at(const void *values, int single, int64_t at)
+{
+    return single ? ((const float *)values)[at] : ((const double *)values)[at];
+}
+
 /* The squared distance of a query and a point in full precision, in the units of coordinates. */
 static double exact_square(const Frame *frame, const Queries *queries, int64_t query, int64_t place)
 {
     const int64_t d = frame->d, left = queries->rows[query] * d, right = frame->order[place] * d;
     double total = 0;
     for (int64_t c = 0; c < d; c++) {
-        double gap = (queries->single ? ((const float *)queries->values)[left + c]
-                                      : ((const double *)queries->values)[left + c]) -
-                     (frame->single ? ((const float *)frame->values)[right + c]
-                                    : ((const double *)frame->values)[right + c]);
+        double gap = value_at(queries->values, (int)queries->single, left + c) -
+                     value_at(frame->values, (int)frame->single, right + c);
         total += gap * gap;
     }
     return ldexp(total, 2 * (int)frame->exponent);
@@ -990,12 +994,6 @@ static void reduce(const Frame *frame, const Queries *queries, int64_t query, Li
     list->total = total;
     if (frame->direct && frame->values && kept > 2 * wanted + 32)
         reduce_exactly(frame, queries, query, list, wanted, square);
-}
-
-/* A value of a point in full precision. */
-static inline double value_at(const void *values, int single, int64_t at)
-{
-    return single ? ((const float *)values)[at] : ((const double *)values)[at];
 }
 
 /* Products of queries and the points of a leaf in coordinates around that leaf: those of near points
